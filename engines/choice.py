@@ -18,7 +18,7 @@ from engines.contract import Kind
 from engines.facts import MB, Card, HardwareFacts, has_native_bf16
 from engines.files import read_json, write_json
 
-LARGE = 300_000_000
+LLAMACPP_FROM_PARAMETERS = 300_000_000
 """Number of parameters from which llama.cpp is chosen on a processor if nothing has been measured yet. With the
 adapter beside its weights it samples 135 M parameters slower than torch (6 and 12 tokens/s on two busy cores
 with bf16), and 0.5 billion a little faster."""
@@ -29,7 +29,7 @@ F16_MAX_PARAMETERS = 300_000_000
 """Maximum parameters for which llama.cpp samples in 16 bits. With 64 rows that is as fast as 8 bits on AVX2, a
 quarter faster on builds for AVX-512, and closer to the learner. Above, 8 bits need half the memory."""
 
-DRIVERS = {11: 450, 12: 525, 13: 580}
+OLDEST_DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA major version to the oldest driver that supports it (NVIDIA's CUDA compatibility table)."""
 
 _SHARE = 0.7
@@ -74,7 +74,7 @@ def choose(
 ) -> EngineChoice:
     """Chooses how to run a model. `problem` returns why "torch", "llamacpp" or "mlx" cannot run ("" if it can);
     `rounds_per_hour` holds what was measured with this model on this computer, by engine."""
-    judged = {one.name: one for one in judge(facts, size, problem)}
+    judged = {one.name: one for one in judge_engines(facts, size, problem)}
     measured = dict(rounds_per_hour or {})
     order = _order(facts, size, measured)
     way = next((name for name in order if judged[name].usable), "")
@@ -109,7 +109,7 @@ def engine_of(way: str) -> str:
     return way.partition("-")[0]
 
 
-def judge(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) -> list[EngineVerdict]:
+def judge_engines(facts: HardwareFacts, size: ModelSize, problem: Callable[[str], str]) -> list[EngineVerdict]:
     """Returns a verdict for every way to run, in a fixed order."""
     ways = {
         "torch-cuda": problem("torch") or cuda_problem(facts),
@@ -163,7 +163,7 @@ def driver_problem(cuda: str, driver: str) -> str:
     >>> driver_problem("13.0", "535.104.05")
     'The NVIDIA driver 535.104.05 is too old for CUDA 13.0: install 580 or newer and restart the computer.'
     """
-    needed = DRIVERS.get(_number(cuda), max(DRIVERS.values()))
+    needed = OLDEST_DRIVERS.get(_number(cuda), max(OLDEST_DRIVERS.values()))
     if _number(driver) >= needed:
         return ""
     return (
@@ -242,7 +242,9 @@ def _order(facts: HardwareFacts, size: ModelSize, measured: Mapping[str, float])
     it must be requested by name."""
     if facts.apple_silicon:
         return ["mlx", "torch-mps", "torch-cpu"]
-    ways = ["torch-cpu", "llamacpp"] if size.parameters < LARGE else ["llamacpp", "torch-cpu"]
+    ways = (
+        ["torch-cpu", "llamacpp"] if size.parameters < LLAMACPP_FROM_PARAMETERS else ["llamacpp", "torch-cpu"]
+    )
     if all(engine_of(way) in measured for way in ways):
         ways.sort(key=lambda way: -measured[engine_of(way)])
     return ["torch-cuda", *ways]
@@ -266,7 +268,7 @@ def _why(way: str, facts: HardwareFacts, size: ModelSize, measured: Mapping[str,
     engine = engine_of(way)
     if way in ("torch-cpu", "llamacpp") and engine in measured and len(measured) > 1:
         return f"{_runs(way, facts)} Measured here with {size.name}: {measured[engine]:.0f} rounds an hour."
-    if way == "torch-cpu" and size.parameters < LARGE:
+    if way == "torch-cpu" and size.parameters < LLAMACPP_FROM_PARAMETERS:
         return f"{_runs(way, facts)} No other engine is faster with a model as small as {size.name}."
     return _runs(way, facts)
 
@@ -315,12 +317,7 @@ def _pair(version: str) -> tuple[int, int]:
     return _number(major), _number(minor)
 
 
-# The findings of measured trials, remembered in the data folder: HOME/trials.json.
-#
-# A result holds for one model on one computer with one set of packages; anything else is another key. The file
-# can be deleted at any time, and one that cannot be read counts as none.
-
-FILE = "trials.json"
+TRIALS_FILE = "trials.json"
 _KEPT = 50
 """Maximum results kept; the oldest are dropped."""
 
@@ -363,7 +360,8 @@ def trial_key(fingerprint: str, facts: HardwareFacts) -> str:
 
 
 def load_trials(home: Path, key: str) -> dict[str, Trial]:
-    """Returns the stored trials by engine; empty if nothing was measured."""
+    """Returns the stored trials by engine; empty if nothing was measured, or the file was deleted or is
+    damaged."""
     kept = _read(home).get(key)
     return kept.trials if kept else {}
 
@@ -374,8 +372,8 @@ def save_trials(home: Path, key: str, trials: dict[str, Trial]) -> None:
     before = known.get(key)
     known[key] = _TrialFile(at=time.time(), trials={**(before.trials if before else {}), **trials})
     newest = dict(sorted(known.items(), key=lambda pair: -pair[1].at)[:_KEPT])
-    write_json(home / FILE, newest)
+    write_json(home / TRIALS_FILE, newest)
 
 
 def _read(home: Path) -> dict[str, _TrialFile]:
-    return read_json(home / FILE, dict[str, _TrialFile]) or {}
+    return read_json(home / TRIALS_FILE, dict[str, _TrialFile]) or {}

@@ -38,7 +38,7 @@ Kind = Literal["f32", "f16", "bf16", "q8_0"]
 """Number formats of the GGUF files written here."""
 
 
-GREEDY = 1e-4
+GREEDY_TEMPERATURE = 1e-4
 """The temperature at which the most likely token is taken."""
 
 
@@ -202,7 +202,8 @@ class Engine(Protocol):
         temperature: float = 1.0,
     ) -> list[list[Completion]]:
         """Samples `n` completions of every prompt, top-p 1. The same seed gives the same tokens. `plain`
-        samples from the base model, without the adapter. At temperature GREEDY each token is the likeliest."""
+        samples from the base model, without the adapter. At temperature GREEDY_TEMPERATURE each token is the
+        likeliest."""
         ...
 
     def answer(
@@ -253,7 +254,7 @@ class Engine(Protocol):
         ...
 
 
-EVERY_S = 1.0
+HEARD_EVERY_S = 1.0
 """Minimum seconds between two calls of `heard`."""
 
 
@@ -267,9 +268,9 @@ class Progress:
         self._told = 0.0
 
     def add(self, tokens: int) -> None:
-        """Adds to the count, and calls `heard` if EVERY_S has passed since the last call."""
+        """Adds to the count, and calls `heard` if HEARD_EVERY_S has passed since the last call."""
         self.tokens += tokens
-        if self.heard is not None and time.monotonic() >= self._told + EVERY_S:
+        if self.heard is not None and time.monotonic() >= self._told + HEARD_EVERY_S:
             self._told = time.monotonic()
             self.heard(self.tokens)
 

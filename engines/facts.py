@@ -19,9 +19,7 @@ import psutil
 
 from engines.container import cpu_quota, memory_left
 from engines.contract import EngineError
-from engines.remedy import repair
-
-# The engines by name: one folder and one line each. Loads no library.
+from engines.remedy import repair_phrase
 
 
 class EngineEntry(NamedTuple):
@@ -42,8 +40,6 @@ ENGINES = {
 }
 
 
-# How much of this computer's memory an engine may take. No model library is needed to ask.
-
 MB = 2**20
 
 
@@ -55,15 +51,15 @@ def free_ram() -> int:
 PACKAGES = (*(name for engine in ENGINES.values() for name in engine.distributions), "gguf", "transformers")
 """Distributions whose versions affect an engine's speed."""
 
-FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
+CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16", "i8mm")
 """Processor features that matter: without AVX2 and the like llama.cpp must be built on this computer, and the
 bf16 ones make bf16 arithmetic run at full speed."""
 
-ISA = "SHOAL_BENCH_ISA"
+ISA_ENV = "SHOAL_BENCH_ISA"
 """Environment variable for measurements: "avx2" makes everything compute as on a processor with AVX2 and
 nothing newer, as most people have. Unset, all features of the processor are used."""
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE_CARDS_ENV = "CUDA_VISIBLE_DEVICES"
 """Environment variable of CUDA that names the cards a program may use: none if it is empty or -1."""
 
 AVX2_BUILD = "shoal-llamacpp-avx2"
@@ -123,7 +119,7 @@ class HardwareFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.system == "darwin" and self.machine == "arm64"
 
 
-def gather() -> HardwareFacts:
+def gather_facts() -> HardwareFacts:
     """Collects the facts of this computer."""
     cards, driver, problem = _nvidia()
     return HardwareFacts(
@@ -169,8 +165,8 @@ def usable(processors: int) -> int:
 def forced_instruction_set() -> str:
     """Returns "avx2" if SHOAL_BENCH_ISA is that, "" if it is empty or not set. Raises EngineError for any other
     value."""
-    if (found := os.environ.get(ISA, "")) not in ("", "avx2"):
-        raise EngineError(f"{ISA} is {found!r}, and knows avx2 alone: set that, or leave it out.")
+    if (found := os.environ.get(ISA_ENV, "")) not in ("", "avx2"):
+        raise EngineError(f"{ISA_ENV} is {found!r}, and knows avx2 alone: set that, or leave it out.")
     return found
 
 
@@ -191,7 +187,8 @@ def set_engine_variables() -> None:
 
 
 def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
-    """Returns the processor features among FEATURES; `masked` leaves out those that SHOAL_BENCH_ISA forbids."""
+    """Returns the processor features among CPU_FEATURES; `masked` leaves out those that SHOAL_BENCH_ISA
+    forbids."""
     hidden = _NEWER if masked and forced_instruction_set() else ()
     words: set[str] = set()
     if sys.platform == "linux":
@@ -208,7 +205,7 @@ def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tupl
             words |= {"asimd"} | ({"bf16"} if _sysctl("hw.optional.arm.FEAT_BF16") == "1" else set())
     elif sys.platform == "win32" and ctypes.windll.kernel32.IsProcessorFeaturePresent(_WINDOWS_AVX2):
         words = {"avx2", "fma", "f16c"}  # no processor has the first without the others
-    return tuple(name for name in FEATURES if name in words and not (hidden and name.startswith(hidden)))
+    return tuple(name for name in CPU_FEATURES if name in words and not (hidden and name.startswith(hidden)))
 
 
 def has_native_bf16(features: Sequence[str]) -> bool:
@@ -235,12 +232,12 @@ def _nvidia() -> tuple[tuple[Card, ...], str, str]:
     """Returns the cards, the driver version, and a sentence if there is a driver that does not answer."""
     if not has_nvidia_driver():
         return (), "", ""
-    if os.environ.get(VISIBLE, "0").strip() in ("", "-1"):
-        return (), "", f"{VISIBLE} hides every NVIDIA card from it."
+    if os.environ.get(VISIBLE_CARDS_ENV, "0").strip() in ("", "-1"):
+        return (), "", f"{VISIBLE_CARDS_ENV} hides every NVIDIA card from it."
     try:
         import pynvml
     except ImportError:
-        return (), "", f"The library that asks NVIDIA's driver is missing: {repair()}."
+        return (), "", f"The library that asks NVIDIA's driver is missing: {repair_phrase()}."
     try:
         pynvml.nvmlInit()
         try:

@@ -23,8 +23,8 @@ PATIENCE_S = 1.0
 """Maximum seconds to wait for a reader on Windows."""
 REMOVING_PREFIX = ".removing-"
 """Name prefix of folders that are being deleted."""
-_PAUSE_S = 0.02
-_LOCK_PAUSE_S = 0.1
+_PAUSE_S = 0.02  # between two attempts while a reader holds a file (Windows)
+_LOCK_PAUSE_S = 0.1  # between two attempts at a held lock
 Content = TypeVar("Content")
 
 
@@ -95,7 +95,7 @@ def flush(path: Path) -> None:
     """Forces a file, or the entries of a folder, to disk. Raises OSError."""
     windows = os.name == "nt"
     if windows and path.is_dir():
-        return  # it has no handle of a folder to flush, and keeps names by itself
+        return  # Windows has no folder handle to flush, and persists names by itself
     descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)

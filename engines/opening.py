@@ -18,14 +18,14 @@ from engines.choice import EngineChoice, ModelSize, choose
 from engines.contract import Engine, EngineError, EngineOptions
 from engines.facts import ENGINES
 from engines.models.folder import count_parameters, fingerprint, open_folder
-from engines.remedy import command, installed, repair
+from engines.remedy import command, installed, repair_phrase
 from engines.sound import explaining_model_errors
 
 AUTO = "auto"
 
-CHOICES = (AUTO, *ENGINES)
+ENGINE_CHOICES = (AUTO, *ENGINES)
 
-HOME = "SHOAL_HOME"
+HOME_ENV = "SHOAL_HOME"
 """Environment variable: the data folder, where results of trials are stored."""
 
 BUILD_STATUS_FILE = "shoal-llamacpp.says"
@@ -43,9 +43,9 @@ def why_unavailable(name: str) -> str:
         package = _package(name)
         # The torch engine runs wherever its package loads.
         return str(package.why_unavailable()) if hasattr(package, "why_unavailable") else ""
-    except Exception as error:  # a library that is half there, or built for another processor, raises anything
+    except Exception as error:  # an incomplete library, or one for another processor, may raise anything
         said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair(name)}."
+        return f"The {ENGINES[name].title} engine doesn't load ({said}): {repair_phrase(name)}."
 
 
 def why_not_installed(name: str) -> str:
@@ -54,7 +54,7 @@ def why_not_installed(name: str) -> str:
         return ""
     match name:
         case "torch":
-            return f"PyTorch isn't installed: {repair(note=', which repairs the installation')}."
+            return f"PyTorch isn't installed: {repair_phrase(note=', which repairs the installation')}."
         case "mlx":
             if installed():
                 return "MLX isn't installed. It is for Macs with Apple Silicon; the engine pack there has it."
@@ -65,7 +65,7 @@ def why_not_installed(name: str) -> str:
         said = (Path(sys.prefix) / BUILD_STATUS_FILE).read_text(encoding="utf-8").strip()
     except OSError:
         said = ""
-    return said or f"llama.cpp isn't installed: {repair('llamacpp', ', which builds it')}."
+    return said or f"llama.cpp isn't installed: {repair_phrase('llamacpp', ', which builds it')}."
 
 
 def open_engine(name: str, model: str | Path, *, seed: int = 0, **options: Unpack[EngineOptions]) -> Engine:
@@ -110,8 +110,8 @@ def choice(
     """Returns which engine suits this computer and a model, by the rules and by measured trials. Raises
     EngineError for a model that cannot be read."""
     folder = open_folder(Path(model))
-    home = home or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
-    facts = computer.gather()
+    home = home or (Path(os.environ[HOME_ENV]) if os.environ.get(HOME_ENV) else None)
+    facts = computer.gather_facts()
     size = ModelSize(name=folder.name, parameters=count_parameters(folder))
     known = trials.load_trials(home, trials.trial_key(fingerprint(folder), facts)) if home else {}
     return choose(facts, size, problem, {name: trial.rounds_per_hour for name, trial in known.items()})
@@ -148,7 +148,7 @@ def preload(name: str) -> None:
 
 def _check(name: str) -> None:
     if name not in ENGINES:
-        raise EngineError(f"There is no engine {name!r}: choose {', '.join(CHOICES)}.")
+        raise EngineError(f"There is no engine {name!r}: choose {', '.join(ENGINE_CHOICES)}.")
 
 
 def _package(name: str) -> ModuleType:

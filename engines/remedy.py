@@ -39,7 +39,7 @@ def command(words: str = "") -> str:
     return f"{own or short_command()} {words}".rstrip()
 
 
-def repair(engine: str = "", note: str = "") -> str:
+def repair_phrase(engine: str = "", note: str = "") -> str:
     """Returns a phrase that says how to repair an engine, for the middle of a sentence; `note` is appended if
     the set-up repairs it."""
     if installed():
@@ -47,7 +47,7 @@ def repair(engine: str = "", note: str = "") -> str:
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"
 
 
-def reinstall(note: str = "") -> str:
+def reinstall_phrase(note: str = "") -> str:
     """Returns a phrase that says how to repair the application itself, for the middle of a sentence; `note` as
-    in `repair`."""
+    in `repair_phrase`."""
     return "install Shoal again" if installed() else f"run {command('setup')}{note}"

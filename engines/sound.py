@@ -89,7 +89,7 @@ def call_with_timeout(seconds: float, work: Callable[[], _Result]) -> _Result:
     def run() -> None:
         try:
             done.append(work())
-        except BaseException as error:  # handed to the caller
+        except BaseException as error:  # re-raised in the caller
             failed.append(error)
 
     thread = threading.Thread(target=run, name="model", daemon=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from app.common.process.surroundings import surroundings
+from app.common.process.surroundings import child_environment
 from app.sapo.scoring.sandbox import Sandbox
 from tests import without_qt
 from tests.without_qt import LACKING, NO_QT
@@ -23,7 +23,7 @@ settings.load_profile("same")
 """Generated examples are the same in every run, so that a run fails for what was changed and not by the draw
 or the load of the computer. `./shoal test --hypothesis-profile=default` looks for new ones."""
 
-os.environ.update(surroundings())
+os.environ.update(child_environment())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")

@@ -31,7 +31,7 @@ def serve(open_chat: Callable[[], Chat], attached: bool) -> NoReturn:
     opened. `attached`: started by a window, so it ends at once when the input closes."""
     code = _serve(open_chat, attached)
     sys.stderr.flush()
-    os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
+    os._exit(code)  # not sys.exit, which would wait for the thread that reads standard input
 
 
 def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
@@ -55,7 +55,7 @@ def _serve(open_chat: Callable[[], Chat], attached: bool) -> int:
         while line := lines.get():
             _work(chat, line, stopped, channel)
     except BrokenPipeError:
-        pass  # no one listens any more
+        pass  # the parent has gone
     finally:
         chat.close()
     return 0
@@ -112,7 +112,7 @@ def _stop(line: bytes) -> int | None:
     try:
         request = messages.read_request(line)
     except messages.ChatMessageError:
-        return None  # answered in its turn
+        return None  # answered when its turn comes
     return request.number if isinstance(request, messages.StopRequest) else None
 
 

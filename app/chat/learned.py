@@ -19,7 +19,7 @@ from engines.contract import AdapterError, Engine
 READ_ATTEMPTS = 6
 """Maximum attempts to read a checkpoint. A round takes longer than reading one, so the second attempt nearly
 always works."""
-_PAUSE_S = 0.15
+_PAUSE_S = 0.15  # seconds; a node replaces a checkpoint within a few milliseconds
 _ADAPTER_CONFIG = "adapter_config.json"
 
 

@@ -200,9 +200,9 @@ Reply = (
 )
 
 
-def sides_of(sides: Sides) -> Sequence[Side]:
+def expand_sides(sides: Sides) -> Sequence[Side]:
     """Returns the sides that `sides` stands for.
-    >>> sides_of("both"), sides_of("after")
+    >>> expand_sides("both"), expand_sides("after")
     (('before', 'after'), ('after',))
     """
     return SIDES if sides == "both" else (sides,)

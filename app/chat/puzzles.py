@@ -12,7 +12,7 @@ import msgspec
 
 from app.sapo import questions
 from app.sapo.families import FAMILIES
-from app.sapo.groups import SOLVED
+from app.sapo.groups import SOLVED_SCORE
 from app.sapo.questions import Question, QuestionError
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.seeds import TRAINING_SEEDS
@@ -134,7 +134,7 @@ class AnswerScorer:
         """Returns whether the extracted answer is correct. Raises SandboxError."""
         if self._sandbox is None:
             self._sandbox = Sandbox()
-        return self._sandbox.score(puzzle.question.coordinates, [answer])[0] >= SOLVED
+        return self._sandbox.score(puzzle.question.coordinates, [answer])[0] >= SOLVED_SCORE
 
     def close(self) -> None:
         if self._sandbox is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.chat.learned import Checkpoints
-from app.node.models.skills import KnownSkill, as_sure
+from app.node.models.skills import KnownSkill, right_when_as_sure
 from app.skills.answering import AskedAnswer, SkillAnswer, answer
 from engines.contract import Engine, EngineError
 
@@ -44,7 +44,7 @@ def ask_skill(engine: Engine, known: KnownSkill, texts: Sequence[str]) -> list[A
 def _told(known: KnownSkill, said: SkillAnswer | None) -> AskedAnswer:
     if said is None:
         raise EngineError("This text is longer than the model reads at once: shorten it.")
-    right, of = as_sure(known.measured, said.sure)
+    right, of = right_when_as_sure(known.measured, said.sure)
     return AskedAnswer(
         answer=known.skill.read(said.text) or "",
         sure=round(said.sure, 4),

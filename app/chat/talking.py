@@ -11,18 +11,18 @@ from pathlib import Path
 
 from app.chat import messages
 from app.chat.learned import Checkpoints
-from app.chat.messages import MAX_TEXT, MAX_TOKENS, Side, sides_of
+from app.chat.messages import MAX_TEXT, MAX_TOKENS, Side, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, looks_like_puzzle
 from app.chat.skills import OpenEngine, ask_skill, load_skill
-from app.common.files import unwritable
-from app.common.text import safe
+from app.common.files import unwritable_sentence
+from app.common.text import safe_text
 from app.models.shelf import locate
 from app.node.models.skills import find_skill
 from app.node.record.errors import NodeError
 from app.node.record.state import NodeState
 from app.node.swarm.answers import AnswerError, OwnerAnswer, put
 from app.sapo import asking
-from app.sapo.asking import SHORT
+from app.sapo.asking import SHORT_MARK
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
@@ -100,7 +100,7 @@ class Chat:
         except (EngineError, QuestionError, SandboxError, ChatError, AnswerError, NodeError) as error:
             yield messages.ChatFailed(number=number, sentence=str(error))
         except OSError as error:
-            yield messages.ChatFailed(number=number, sentence=unwritable(error, self._home))
+            yield messages.ChatFailed(number=number, sentence=unwritable_sentence(error, self._home))
         else:
             yield messages.ChatDone(number=number)
 
@@ -132,7 +132,7 @@ class Chat:
         # Before anything was learned both sides are the same model, which then answers once.
         alike = self._state is None and self._turns["before"] == self._turns["after"]
         answer: _Answer | None = None
-        for side in sides_of(request.sides):
+        for side in expand_sides(request.sides):
             if answer is None or not alike:
                 answer = self._go_on(side, asked, seed, tell)
             self._turns[side] += [asked, {"role": "assistant", "content": answer.text}]
@@ -181,14 +181,14 @@ class Chat:
         self._refresh()
         # Asked in the same way as during training, so that the answer shows what was learned.
         seed, (way, tokens) = secrets.randbits(48), self._practice()
-        for side in sides_of(request.sides):
+        for side in expand_sides(request.sides):
             answer = _Answer(self._engine, tokens, seed, 1.0, self._only_base)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)
                 return
             yield answer.said(request.number, side, self._round, self._solves(puzzle, answer))
-        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+        yield messages.Solution(number=request.number, text=safe_text(puzzle.solution))
 
     def _practice(self) -> tuple[asking.Way, int]:
         """Returns the prompt format used in training, and the maximum tokens of an answer."""
@@ -204,13 +204,13 @@ class Chat:
         puzzle is not held out."""
         puzzle, name = self._puzzle(request.puzzle), request.puzzle
         answer, work = request.answer.strip(), request.work.strip()
-        text = f"{work} {SHORT}{answer}"
+        text = f"{work} {SHORT_MARK}{answer}"
         solved = self._verdicts.solved(puzzle, answer)
         teaches = solved and bool(work) and not puzzle.unseen
         if teaches and self._verdicts.solved(puzzle, asking.extract_answer(text)):
             self._offered[name] = text
         yield messages.AnswerJudged(number=request.number, solved=solved, offer=self._offered.get(name, ""))
-        yield messages.Solution(number=request.number, text=safe(puzzle.solution))
+        yield messages.Solution(number=request.number, text=safe_text(puzzle.solution))
 
     def _give(self, request: messages.Give) -> None:
         """Stores the offered text for the node and withdraws the offer."""
@@ -242,7 +242,7 @@ class Chat:
             title=puzzle.title,
             level=puzzle.level,
             levels=puzzle.levels,
-            text=safe(puzzle.text),
+            text=safe_text(puzzle.text),
             unseen=puzzle.unseen,
         )
 
@@ -276,7 +276,7 @@ class _Answer:
 
     def give(self, side: Side, prompt: Turns, tell: Tell) -> None:
         def heard(text: str) -> bool:
-            self.stopped = not tell(side, safe(text))
+            self.stopped = not tell(side, safe_text(text))
             return not self.stopped
 
         started, plain = time.monotonic(), side == "before" or self._plain
@@ -290,7 +290,7 @@ class _Answer:
         return messages.Said(
             number=number,
             side=side,
-            text=safe(self.text),
+            text=safe_text(self.text),
             finished=self.finished,
             stopped=self.stopped,
             tokens=self._tokens,

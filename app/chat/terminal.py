@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, Said, Side, Sides, sides_of
+from app.chat.messages import MAX_TEXT, Said, Side, Sides, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw
 from app.chat.talking import Chat
-from app.common.text import safe
+from app.common.text import safe_text
 from app.models import catalogue
 from app.models.shelf import locate
 from app.sapo.asking import MAX_ANSWER
@@ -128,7 +128,7 @@ class _Talk:
         self._console.print(Text(text, style="bright_black"))
 
     def _warn(self, sentence: str) -> None:
-        self._console.print(Text(safe(sentence), style="yellow"))
+        self._console.print(Text(safe_text(sentence), style="yellow"))
 
     def _puzzle(self, number: int, rest: list[str]) -> None:
         level = rest[1] if len(rest) > 1 else ""
@@ -162,7 +162,7 @@ class _Talk:
                 if isinstance(reply, Said):
                     growing.pop(reply.side, None)
                     said.append(reply)
-                    if len(said) < len(sides_of(self._sides)) and not reply.stopped:
+                    if len(said) < len(expand_sides(self._sides)) and not reply.stopped:
                         continue  # the other one stands beside it
                 if said:
                     self._console.print(answer_panels(said, self._console.width))
@@ -211,7 +211,7 @@ def interruptible(wanted: bool) -> Iterator[threading.Event]:
 def greeting(opened: messages.ModelOpened) -> RenderableType:
     engine = opened.engine
     line = Text.assemble(
-        (" Shoal ", "bold black on cyan"), f" {safe(opened.model)}", f" · {engine.name} on {engine.device}"
+        (" Shoal ", "bold black on cyan"), f" {safe_text(opened.model)}", f" · {engine.name} on {engine.device}"
     )
     line.append(
         f" · after {opened.learned} rounds" if opened.learned is not None else " · nothing learned here yet",
@@ -311,7 +311,9 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
             if answer is None or answer in _LEAVE:
                 break
             if answer in _SKIP:
-                console.print(Text(f"skipped; the answer is {safe(puzzle.solution)}", style="bright_black"))
+                console.print(
+                    Text(f"skipped; the answer is {safe_text(puzzle.solution)}", style="bright_black")
+                )
                 continue
             with spinner(console, "Judging"):
                 solved = verdicts.solved(puzzle, answer)
@@ -319,7 +321,9 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
             if solved:
                 console.print(Text("✓ right", style="bold green"))
             else:
-                console.print(Text.assemble(("✗ wrong", "red"), f"  the answer is {safe(puzzle.solution)}"))
+                console.print(
+                    Text.assemble(("✗ wrong", "red"), f"  the answer is {safe_text(puzzle.solution)}")
+                )
     except KeyboardInterrupt:
         console.print()
     finally:
@@ -331,4 +335,4 @@ def solve(family: str | None, level: int | None, count: int | None, source: Text
 def _show(puzzle: Puzzle, console: Console) -> None:
     console.print()
     console.print(Text(f"{puzzle.title}, level {puzzle.level + 1} of {puzzle.levels}", style="bold cyan"))
-    console.print(Text(safe(puzzle.text_for_people)))
+    console.print(Text(safe_text(puzzle.text_for_people)))

@@ -22,20 +22,20 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
-from app.sapo.sets.columns import QUESTION_NAMES, joined, position
+from app.sapo.sets.columns import QUESTION_NAMES, column_position, join_cells
 from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
-from app.sapo.sets.written import KINDS, Cell, written, xlsx_beside
+from app.sapo.sets.written import FILE_KINDS, Cell, table_file, xlsx_beside
 from app.skills.answering import SkillAnswer, answer
 from app.skills.skill import Skill
 from engines.contract import Engine
 
-PART = ".part"
+PARTIAL_SUFFIX = ".part"
 """Added to the new file's name, the name of the file with what was answered so far."""
 _CHARACTERS, _TEXTS = 6_000, 128
 """Maximum characters of a batch, and texts: a few seconds of work, which a kill loses."""
-WORDS = ("answer", "how sure", "empty", "too long", "no answer")
+COLUMN_WORDS = ("answer", "how sure", "empty", "too long", "no answer")
 """What is written into a table: the names of the two columns, and why a row has no answer."""
 
 
@@ -46,7 +46,7 @@ class TableError(NodeError):
 class TableOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Which table to label. `text`: the columns with the text, by name or number from 1; guessed without any.
     `heading` and `encoding` are guessed if None. `at_least`: answers less sure than this share stay blank.
-    `words`: see WORDS. `restart` forgets what an earlier run answered."""
+    `words`: see COLUMN_WORDS. `restart` forgets what an earlier run answered."""
 
     source: Path
     to: Path
@@ -54,7 +54,7 @@ class TableOrder(msgspec.Struct, frozen=True, kw_only=True):
     heading: bool | None = None
     encoding: str | None = None
     at_least: float = 0.0
-    words: tuple[str, ...] = WORDS
+    words: tuple[str, ...] = COLUMN_WORDS
     restart: bool = False
 
 
@@ -129,21 +129,21 @@ class Labelling:
     def __init__(self, known: KnownSkill, order: TableOrder) -> None:
         self._known, self._order = known, order
         self._kind = order.to.suffix.lower().removeprefix(".")
-        if self._kind not in KINDS:
+        if self._kind not in FILE_KINDS:
             raise TableError(
-                f"{order.to.name} needs one of these endings: {', '.join(f'.{one}' for one in KINDS)}."
+                f"{order.to.name} needs one of these endings: {', '.join(f'.{one}' for one in FILE_KINDS)}."
             )
         if order.to.exists():
             raise TableError(f"{order.to} exists already and isn't overwritten. Name another file.")
         self._content, self.grid = read_table(order.source, known.made.columns, order.heading, order.encoding)
         self._digest = sha256(self._content).hexdigest()
         self._text = text_columns(self.grid, order.text, known.made.columns)
-        self._texts = [joined(self.grid.columns, self._text, row) for row in self.grid.rows]
+        self._texts = [join_cells(self.grid.columns, self._text, row) for row in self.grid.rows]
         self._first: dict[str, int] = {}
         for place, text in enumerate(self._texts):
             self._first.setdefault(text, place)
         self._told: dict[int, _Told] = {}
-        self._part = order.to.with_name(order.to.name + PART)
+        self._part = order.to.with_name(order.to.name + PARTIAL_SUFFIX)
 
     def run(self, engine: Engine, learned: str, tell: Tell) -> TableDone:
         """Asks the rows that are left and writes the new file. `engine` has the skill loaded, `learned` is the
@@ -154,7 +154,7 @@ class Labelling:
             self._ask(engine, tell)
             done = self._write()
         except OSError as error:
-            raise TableError(files.unwritable(error, self._order.to, "name another file")) from error
+            raise TableError(files.unwritable_sentence(error, self._order.to, "name another file")) from error
         tell(done)
         return done
 
@@ -172,7 +172,7 @@ class Labelling:
         if self._order.restart and lines:
             self._part.unlink()
             lines = []
-        if len(lines) < 2:  # none, or not even the first line is whole
+        if len(lines) < 2:  # missing, or its first line is incomplete
             self._append([head], "wb" if lines else "xb")
             return
         if (changed := _changed(lines[0], head, self._part.name)) is not None:
@@ -198,14 +198,14 @@ class Labelling:
     def _ask(self, engine: Engine, tell: Tell) -> None:
         skill, rows = self._known.skill, Counter(self._texts)
         waiting = [text for text, place in self._first.items() if text and place not in self._told]
-        waiting.sort(key=len, reverse=True)  # long ones first: what is too much is known at once
+        waiting.sort(key=len, reverse=True)  # longest first: memory runs short at once or never
         total, left = len(self._texts), sum(map(len, waiting))
         have, asked = total - sum(rows[text] for text in waiting), 0
         speed = TransferSpeed()
         for texts in batches(waiting):
             _, left_s = speed.record(asked, left)
             tell(RowsDone(have=have, total=total, share=round(have / total, 4), left_s=left_s))
-            said = zip(texts, asks(engine, skill, texts), strict=True)
+            said = zip(texts, ask_all(engine, skill, texts), strict=True)
             told = [_line(self._first[text], one) for text, one in said]
             self._append(told, "ab")
             self._told.update((one.row, one) for one in told)
@@ -268,7 +268,7 @@ class Labelling:
             [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
         )
         delimiter = self._delimiter()
-        return written([*columns, *names], rows, self._kind, heading=grid.heading, delimiter=delimiter)
+        return table_file([*columns, *names], rows, self._kind, heading=grid.heading, delimiter=delimiter)
 
     def _delimiter(self) -> str:
         """Returns the delimiter of the table that was read, as Excel expects its country's; else a comma."""
@@ -313,7 +313,7 @@ def read_table(
         raise TableError(str(error)) from error
 
 
-def asks(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
+def ask_all(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
     """Returns the answer to each text and its probability; None for one that is longer than the model reads, ""
     where the reply has none."""
     found = skill_answers(engine, skill, texts)
@@ -353,7 +353,7 @@ def text_columns(grid: Grid, wanted: Sequence[str], usual: Sequence[str]) -> lis
         raise TableError("The table has no row to label. Check the file, or say --heading no.")
     if wanted:
         try:
-            return [position(grid, name) for name in wanted]
+            return [column_position(grid, name) for name in wanted]
         except SetError as error:
             raise TableError(str(error)) from error
     own = [name.strip().casefold() for name in usual]
@@ -430,7 +430,7 @@ def _write_new(path: Path, content: bytes) -> None:
             os.link(fresh, path)
         except FileExistsError:
             raise TableError(f"{path} exists already and isn't overwritten. Name another file.") from None
-        except OSError:  # this disk has no links
+        except OSError:  # the disk does not support links
             fresh.rename(path)
     finally:
         fresh.unlink(missing_ok=True)

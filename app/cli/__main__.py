@@ -226,7 +226,7 @@ def sentence(error: Exception) -> str:
                 f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy "
                 "of Shoal's source with ./shoal, which installs everything."
             )
-        how = remedy.reinstall(", which repairs it")
+        how = remedy.reinstall_phrase(", which repairs it")
         return f"A part of the installation is missing ({error.name}); {how}."
     frame = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" at {Path(frame[0].filename).name}:{frame[0].lineno}" if frame else ""

@@ -37,9 +37,9 @@ def share(parser: argparse.ArgumentParser, *names: str, again: bool = False, **h
     for name in (*names, *helps):
         spec = dict(OPTIONS[name])
         if name == "engine":
-            from engines.opening import AUTO, CHOICES
+            from engines.opening import AUTO, ENGINE_CHOICES
 
-            spec |= {"choices": CHOICES, "default": AUTO}
+            spec |= {"choices": ENGINE_CHOICES, "default": AUTO}
         if name in helps:
             spec["help"] = helps[name]
         if again:

@@ -29,7 +29,7 @@ from app.relay.access import (
     PrivateSwarmAccess,
 )
 from app.swarm.invite.invite import Invite, invite_from_text
-from app.swarm.invite.private import Private, new_words, private_swarm_from_text
+from app.swarm.invite.private import PrivateSwarm, new_words, private_swarm_from_text
 from engines import remedy
 
 SWARM = "shoal"
@@ -118,7 +118,7 @@ def public_key(text: str) -> bytes:
         ) from error
 
 
-def ask_private() -> Private:
+def ask_private() -> PrivateSwarm:
     """Reads the words of a private swarm from the environment, the terminal or standard input; never from the
     command line, which other users can read. An empty entry at the terminal makes new words and prints them to
     standard error. Raises PrivateError for words that are wrong and AccessSetupError if none were given."""

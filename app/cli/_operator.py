@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from app.cli._terminal import WrongUsage, json_line
 from app.common import files
-from app.common.text import bounded_integer, exact_span, safe_line
+from app.common.text import bounded_integer, exact_duration, safe_line
 
 if TYPE_CHECKING:
     from app.relay.access import Rules
@@ -290,7 +290,7 @@ def _told(reply: Reply, order: str) -> str:
         return _status(reply.status)
     if order == "bans":
         rows = [
-            f"{ban.target:<64}  {exact_span(ban.until - time.time()):>8}  "
+            f"{ban.target:<64}  {exact_duration(ban.until - time.time()):>8}  "
             f"{'shadow' if ban.shadow else 'shut out'}  "
             f"by {safe_line(ban.by)}: {safe_line(ban.reason) or 'no reason given'}"
             for ban in sorted(reply.bans, key=lambda ban: ban.until)
@@ -304,7 +304,7 @@ def _status(doing: RelayStatus) -> str:
         return ", ".join(f"{name} {count}" for name, count in sorted(found.items())) or "none"
 
     lines = [
-        f"{doing.relay} of the swarm {doing.swarm}, {doing.software}, up for {exact_span(doing.uptime_s)}"
+        f"{doing.relay} of the swarm {doing.swarm}, {doing.software}, up for {exact_duration(doing.uptime_s)}"
         + ("" if doing.ready else ", NOT READY: its backplane does not answer"),
         f"peers {doing.peers}, connections {doing.connections}",
         f"groups {doing.window}, ever stored {doing.stored}",

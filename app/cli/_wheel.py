@@ -28,7 +28,7 @@ def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
     wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.wheel_sha256}\n", "utf-8")
     arguments = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-cache-dir"]
     try:
-        pip = install.pip_of(Path(sys.executable), pythons.base_python())
+        pip = install.pip_command(Path(sys.executable), pythons.base_python())
         with _told(work, tell):
             said, code = install.run(
                 [

@@ -100,13 +100,13 @@ def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
 
 def _label(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     from app.chat.skills import load_skill, open_skill
-    from app.chat.whole_table import WORDS, Labelling, RowsDone, TableFound, TableOrder
+    from app.chat.whole_table import COLUMN_WORDS, Labelling, RowsDone, TableFound, TableOrder
 
     if not 0 <= args.at_least <= 100:
         raise WrongUsage("--at-least is a number of percent, 0 to 100.")
-    words = tuple(args.words.split(",")) if args.words else WORDS
-    if len(words) != len(WORDS):
-        raise WrongUsage(f"--words needs {len(WORDS)} words with commas between them.")
+    words = tuple(args.words.split(",")) if args.words else COLUMN_WORDS
+    if len(words) != len(COLUMN_WORDS):
+        raise WrongUsage(f"--words needs {len(COLUMN_WORDS)} words with commas between them.")
     order = TableOrder(
         source=args.file.expanduser().absolute(),
         to=args.out.expanduser().absolute(),
@@ -141,14 +141,14 @@ def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
     from app.chat.asking_about import ask_about
     from app.chat.skills import open_skill
     from app.chat.whole_table import read_table, text_columns
-    from app.sapo.sets.columns import joined
+    from app.sapo.sets.columns import join_cells
 
     if args.least_sure < 1:
         raise WrongUsage("--least-sure is a number of rows, 1 or more.")
     heading = None if args.heading is None else args.heading == "yes"
     _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
     places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
-    texts = [joined(grid.columns, places, row) for row in grid.rows]
+    texts = [join_cells(grid.columns, places, row) for row in grid.rows]
     for one in ask_about(open_skill(known, data, opener(args)), known.skill, texts, args.least_sure):
         if args.json:
             json_line(one)
@@ -164,9 +164,9 @@ def _found(event: TableFound) -> list[str]:
 
 
 def _progress(event: RowsDone) -> str:
-    from app.common.text import span
+    from app.common.text import rounded_duration
 
-    left = f", {span(event.left_s)} left" if event.left_s else ""
+    left = f", {rounded_duration(event.left_s)} left" if event.left_s else ""
     return f"{event.have} of {event.total} rows{left}"
 
 

@@ -15,7 +15,7 @@ from app.cli._terminal import say
 from app.cli.identity import key_location
 from app.common import files, home
 from app.common.authorities import system_proxy, without_credentials
-from app.common.process.surroundings import left_out
+from app.common.process.surroundings import variables_left_out
 from app.desktop import FactRow, Gatherer
 from app.install.launcher import system
 from app.models.shelf import locate
@@ -24,7 +24,15 @@ from app.swarm.identity.storage import public_identity
 from engines import opening
 from engines.choice import EngineVerdict, Trial, load_trials, trial_key
 from engines.container import memory_left
-from engines.facts import ENGINES, ISA, HardwareFacts, forced_instruction_set, gather, package_version, usable
+from engines.facts import (
+    ENGINES,
+    ISA_ENV,
+    HardwareFacts,
+    forced_instruction_set,
+    gather_facts,
+    package_version,
+    usable,
+)
 from engines.facts import PACKAGES as PACKAGES_OF_ENGINES
 from engines.models.folder import fingerprint, open_folder
 
@@ -113,7 +121,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
     Raises EngineError for a missing model."""
     place = home.home(data)
     folder = open_folder(locate(model, home=place))
-    facts = gather()
+    facts = gather_facts()
     choice = opening.choice(folder.path, home=place)
     return DoctorFindings(
         model=folder.name,
@@ -134,7 +142,7 @@ def examine(data: Path | None, model: str) -> DoctorFindings:
             "executable": sys.executable,
             "system": platform.platform(),
         },
-        left_out=left_out(),
+        left_out=variables_left_out(),
         packages={name: package_version(name) or None for name in PACKAGES},
         proxy=without_credentials(system_proxy()),
         window=system.without_window(system.lacking_for_window(os.environ)),
@@ -271,7 +279,7 @@ def _show(findings: DoctorFindings) -> None:
     for said in (cpu["features"], cpu["instructions"]):
         table.add_row("", ", ".join(said) if isinstance(said, list) else "")
     if cpu["isa"]:
-        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA}={cpu['isa']})")
+        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA_ENV}={cpu['isa']})")
     for card in findings.gpu:
         table.add_row(
             "Graphics",

@@ -17,7 +17,7 @@ from app.cli._terminal import WrongUsage
 from app.common import signing
 from app.common.text import bounded_integer
 from app.swarm.invite.invite import InviteError, invite_from_text
-from app.swarm.invite.private import ANYBODY, mint, new_words
+from app.swarm.invite.private import ANY_KEY, mint, new_words
 
 SUMMARY = "invite others: a link, or the six words of a private swarm"
 DAYS = 7
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
                 "The address does not say which swarm it is of: give the relay's invite, or --swarm."
             )
         until = int(time.time()) + args.days * 86_400
-        token = mint(read_key(key), swarm, until, args.who or ANYBODY)
+        token = mint(read_key(key), swarm, until, args.who or ANY_KEY)
         print(msgspec.structs.replace(relay, swarm=swarm, token=token).link())
     except (InviteError, OperatorError) as error:
         raise WrongUsage(str(error)) from error

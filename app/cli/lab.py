@@ -18,7 +18,7 @@ from app.lab.plan import StudyPlan, digest
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, QuestionError
+from app.sapo.questions import QUESTIONS_VERSION, QuestionError
 
 SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 
@@ -156,7 +156,7 @@ def _plan(args: argparse.Namespace, folder: Path) -> StudyPlan:
     return StudyPlan(
         model=args.model,
         weights=digest(folder),
-        questions=VERSION,
+        questions=QUESTIONS_VERSION,
         levels=levels,
         nodes=args.nodes,
         rounds=args.rounds,

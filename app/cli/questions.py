@@ -21,7 +21,7 @@ from app.sapo.sets.amending import amended
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading
 from app.sapo.sets.encodings import MAX_BYTES
-from app.sapo.sets.question_set import ROUGH, QuestionSet, SetError, encode, family
+from app.sapo.sets.question_set import ROUGH_CURVE_QUESTIONS, QuestionSet, SetError, encode, family
 from app.sapo.sets.tables import Preview
 from engines import remedy
 
@@ -120,7 +120,7 @@ def described(found: Preview) -> dict[str, Any]:
         "templates": len(made.templates),
         "questions": made.distinct,
         "held_out": len(puzzle.held_out) if puzzle.held_out is not None else None,
-        "rough": made.distinct < ROUGH,
+        "rough": made.distinct < ROUGH_CURVE_QUESTIONS,
         "constant_share": round(share, 4),
         "constant_answer": answer,
         "skipped": [
@@ -163,7 +163,7 @@ def _add(args: argparse.Namespace, home: Path) -> int:
     found = _read(args, home, _rule(args))
     if not found.usable:
         if not (args.dry_run and args.json):
-            raise SetError(tables.reasons(found))
+            raise SetError(tables.skip_reasons(found))
         return _show(args, found)
     if args.dry_run:
         question_sets.check(found.made)
@@ -181,7 +181,7 @@ def _amend(args: argparse.Namespace, home: Path) -> int:
     one = question_sets.find(question_sets.stored_sets(home), args.to)
     read = _read(args, home, one.made.rule)
     if not read.usable:
-        raise SetError(tables.reasons(read))
+        raise SetError(tables.skip_reasons(read))
     rows = read.made.rows
     found = amended(one.made, rows) if args.dry_run else question_sets.amend(home, one.made.mark, rows)
     if args.json:
@@ -292,8 +292,8 @@ def warnings(made: QuestionSet) -> list[str]:
     share, answer = made.constant_share()
     if share >= 0.2:
         said.append(f"{answer!r} alone would be right in {100 * share:.0f} of 100.")
-    if made.distinct < ROUGH:
-        said.append(f"With fewer than {ROUGH} questions the curve will be rough.")
+    if made.distinct < ROUGH_CURVE_QUESTIONS:
+        said.append(f"With fewer than {ROUGH_CURVE_QUESTIONS} questions the curve will be rough.")
     return said
 
 

@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument(
         "--again", action="store_true", help="play it again and compare; takes as long as it took"
     )
-    verify.add_argument("--engine", choices=opening.CHOICES, help="play it with this one (the result's own)")
+    verify.add_argument(
+        "--engine", choices=opening.ENGINE_CHOICES, help="play it with this one (the result's own)"
+    )
     share(verify, "home", again=True, json="one JSON object a line", model=_MODEL)
 
 
@@ -72,7 +74,7 @@ def _write(args: argparse.Namespace) -> int:
         model, table = locate(args.model or _latest(data), data), None
     with tempfile.TemporaryDirectory(prefix="shoal-result-") as place:
         mark = table.mark if table is not None else ""
-        made = result_making.make(trained.newest(data, model, Path(place) / "safe", mark), model, table)
+        made = result_making.make_result(trained.newest(data, model, Path(place) / "safe", mark), model, table)
     signer = asyncio.run(open_identity(data))
     if signer.note:
         say(f"shoal result: {signer.note}", sys.stderr)
@@ -81,7 +83,7 @@ def _write(args: argparse.Namespace) -> int:
     try:
         files.write(to, content)
     except OSError as error:
-        raise result.ResultError(files.unwritable(error, to.parent, "choose another --out")) from error
+        raise result.ResultError(files.unwritable_sentence(error, to.parent, "choose another --out")) from error
     figures = {"file": str(to), "name": found.name, "rounds": made.rounds, "pass_at_1": made.last.pass_at_1}
     tell(args, f"{found.name} signed it: {to}\n{summary(made)}", event="result", **figures)
     return 0
@@ -107,10 +109,10 @@ def _check_free(to: Path) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from app.node.models.result import plain, read
+    from app.node.models.result import as_dict, read
 
     found = read(args.file)
-    tell(args, "\n".join(_said(found, _own_key(args))), event="verified", **plain(found))
+    tell(args, "\n".join(_said(found, _own_key(args))), event="verified", **as_dict(found))
     return _again(args, found) if args.again else 0
 
 
@@ -154,7 +156,7 @@ def summary(one: Result) -> str:
 
 def _facts(one: Result) -> Iterator[tuple[str, str]]:
     """Yields pairs of a label and a line about how the result was made."""
-    from app.common.text import safe_line, span
+    from app.common.text import rounded_duration, safe_line
 
     last, machine = one.played[-1], one.machine
     low, high = one.last.interval
@@ -164,7 +166,7 @@ def _facts(one: Result) -> Iterator[tuple[str, str]]:
     control = "; rewards shuffled, as a control" if last.shuffled_rewards else ""
     counts = f"{last.groups} puzzles a round, {last.completions} answers each"
     yield "Recipe", f"{safe_line(last.recipe)}: {counts}, learning rate {last.learning_rate:g}{control}"
-    yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {span(one.seconds)} of work"
+    yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {rounded_duration(one.seconds)} of work"
     yield "From others", f"{one.from_peers} groups and lessons" if one.from_peers else "nothing"
     engine = (last.engine, last.sampler, last.device, last.dtype)
     yield "Engine", safe_line(", ".join(dict.fromkeys(filter(None, engine))))
@@ -180,7 +182,7 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     from app.node.models import result, result_making, trained
 
     then, data = found.result, home(args.home)
-    if why := result.obstacle(then):
+    if why := result.why_not_repeatable(then):
         raise result.ResultError(f"{why} Its signature fits all the same.")
     if then.base.name == result.LOCAL and not args.model:
         raise result.ResultError(
@@ -197,13 +199,13 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
     with tempfile.TemporaryDirectory(prefix="shoal-again-") as place:
         new = Path(place) / "data"
         for one in then.played:
-            words = result.options(
+            words = result.options_to_repeat(
                 one, args.model or then.base.name if model.name == "starter" else str(model), one.seed or 1
             )
             if args.engine:
                 words[words.index("--engine") + 1] = args.engine
             _play(words, new, then, line)
-        now = result_making.make(trained.newest(new, model, Path(place) / "safe"), model)
+        now = result_making.make_result(trained.newest(new, model, Path(place) / "safe"), model)
         compared = result.compare(then, now)
     figures = {name: getattr(compared, name) for name in ("agrees", "equal", "points", "apart", "allowed")}
     tell(args, "\n".join(_verdict(compared, then, now)), event="again", **figures)
@@ -212,8 +214,8 @@ def _again(args: argparse.Namespace, found: VerifiedResult) -> int:
 
 def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None:
     """Plays one stretch of rounds in a separate process. Raises ResultError if it fails."""
-    from app.common.process.surroundings import surroundings, working_folder
-    from app.common.text import span
+    from app.common.process.surroundings import child_environment, working_folder
+    from app.common.text import rounded_duration
     from app.node.models.result import ResultError
 
     command = [sys.executable, "-m", "app.cli", "run", *words, "--json", "--home", str(new)]
@@ -224,7 +226,7 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
-            env=surroundings(),
+            env=child_environment(),
             cwd=working_folder(),
         )
         assert process.stdout is not None
@@ -236,7 +238,9 @@ def _play(words: list[str], new: Path, then: Result, line: TerminalLine) -> None
                 at = int(event["round"])
                 before = at - 1 if before is None else before
                 left = (time.monotonic() - began) / (at - before) * (then.rounds - at)
-                line.progress(f"Round {at} of {then.rounds}, about {span(left)} left", step=at // 10)
+                line.progress(
+                    f"Round {at} of {then.rounds}, about {rounded_duration(left)} left", step=at // 10
+                )
             code = process.wait()
         finally:
             if process.poll() is None:

@@ -161,7 +161,7 @@ def main(args: argparse.Namespace) -> int:
             swarm=_swarm(plan, home, joins, sets),
             hold=args.hold,
             governed=args.rules,
-            sets=question_sets.copies(sets, Path(copies)),
+            sets=question_sets.copy_sets(sets, Path(copies)),
             skills=skills,
         )
         governor: Governor | None = None

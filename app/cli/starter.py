@@ -21,9 +21,9 @@ def main(args: argparse.Namespace) -> int:
 
     from app.lab.starter.pretrain import PretrainPlan, train
     from app.models.shelf import locate
-    from engines.models.folder import FILE
+    from engines.models.folder import SETTINGS_FILE
 
     torch.set_num_threads(args.threads)
     train(PretrainPlan(seed=args.seed), args.out)
-    (args.out / FILE).write_bytes((locate("starter") / FILE).read_bytes())
+    (args.out / SETTINGS_FILE).write_bytes((locate("starter") / SETTINGS_FILE).read_bytes())
     return 0

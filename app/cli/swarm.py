@@ -18,7 +18,7 @@ from typing import Any
 
 from app.cli._frame import share
 from app.common.process.control import detached_popen_kwargs, when_asked_to_stop
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.common.text import bounded_integer
 from app.node.rules.setting import PROBE_EVERY
 
@@ -188,7 +188,7 @@ async def _spawn(arguments: list[str], log: Path) -> Process:
     from app.node.trainer.process import THREADS_ENV
 
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {THREADS_ENV: "1", **surroundings()}
+    environment = {THREADS_ENV: "1", **child_environment()}
     pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "limit": _LINE, **detached_popen_kwargs()}
     command = [sys.executable, "-m", "app.cli", *arguments]
     with log.open("ab") as errors:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.cli._frame import share, tell
 from app.common import home
-from app.common.text import span
+from app.common.text import rounded_duration
 from app.models.shelf import locate
 from app.node.models import trial
 from app.node.record.errors import NodeError
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     measured: dict[str, trials.Trial] = {}
     failed: dict[str, str] = {}
     name = open_folder(model).name
-    once, busy = (span(seconds * len(wanted)) for seconds in (_ENGINE_S, 2.5 * _ENGINE_S))
+    once, busy = (rounded_duration(seconds * len(wanted)) for seconds in (_ENGINE_S, 2.5 * _ENGINE_S))
     print(f"This takes {once} to {busy}; longer with a large model.", file=sys.stderr, flush=True)
     for engine in wanted:
         print(f"Measuring {ENGINES[engine].title} with {name} ...", file=sys.stderr, flush=True)
@@ -58,7 +58,7 @@ def main(args: argparse.Namespace) -> int:
             failed[engine] = str(error).rstrip(".") + "."
     if not measured:
         raise NodeError(" ".join(failed.values()))
-    key = trials.trial_key(fingerprint(open_folder(model)), computer.gather())
+    key = trials.trial_key(fingerprint(open_folder(model)), computer.gather_facts())
     trials.save_trials(data, key, measured)
     findings = find(args.engine, opening.choice(model, home=data), measured, failed)
     tell(args, "\n".join(_lines(name, findings)), model=name, **findings)

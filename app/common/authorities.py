@@ -27,13 +27,13 @@ VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @functools.cache
-def context() -> ssl.SSLContext:
+def default_context() -> ssl.SSLContext:
     """Returns the TLS context for clients, which checks certificates and host names. Cached and shared: callers
     must not change it."""
-    return _of_the_system() if sys.platform in ("win32", "darwin") else of_files(BUNDLES)
+    return _of_the_system() if sys.platform in ("win32", "darwin") else context_of_files(BUNDLES)
 
 
-def of_files(bundles: Sequence[str]) -> ssl.SSLContext:
+def context_of_files(bundles: Sequence[str]) -> ssl.SSLContext:
     """Returns a context with the authorities that OpenSSL finds by itself or that SSL_CERT_FILE or SSL_CERT_DIR
     names; if it finds none, with those of the first readable file in `bundles`."""
     made = ssl.create_default_context()
@@ -49,7 +49,7 @@ def of_files(bundles: Sequence[str]) -> ssl.SSLContext:
     return made
 
 
-def problem(error: ssl.SSLError, host: str) -> str:
+def certificate_problem(error: ssl.SSLError, host: str) -> str:
     """Returns a sentence that says why the certificate of `host` was rejected and what to do."""
     code = getattr(error, "verify_code", 0)
     if code in (9, 10):  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
@@ -72,7 +72,7 @@ def problem(error: ssl.SSLError, host: str) -> str:
 def _any() -> bool:
     """Returns whether any authorities are available, so that a failed check can be the certificate's fault."""
     named = any(os.environ.get(name) for name in VARIABLES)
-    return named or sys.platform in ("win32", "darwin") or bool(context().cert_store_stats()["x509_ca"])
+    return named or sys.platform in ("win32", "darwin") or bool(default_context().cert_store_stats()["x509_ca"])
 
 
 def _of_the_system() -> ssl.SSLContext:

@@ -53,7 +53,7 @@ def session(patience: RetryLimit, headers: Mapping[str, str] | None = None) -> a
         auto_decompress=False,
         headers={"Accept-Encoding": "identity", "User-Agent": "shoal", **(headers or {})},
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.silent_s, sock_read=patience.silent_s),
-        connector=aiohttp.TCPConnector(ssl=authorities.context()),
+        connector=aiohttp.TCPConnector(ssl=authorities.default_context()),
     )
 
 
@@ -115,7 +115,7 @@ def fault(error: Exception, address: str) -> Fault:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         refused = error.certificate_error
         refused = refused if isinstance(refused, ssl.SSLError) else ssl.SSLError(str(refused))
-        return Fault(authorities.problem(refused, host), again=False)
+        return Fault(authorities.certificate_problem(refused, host), again=False)
     if isinstance(error, aiohttp.ClientSSLError):
         return Fault(
             f"{host} doesn't answer as it should: where this network asks for a login, log in with a browser, "

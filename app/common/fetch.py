@@ -116,10 +116,10 @@ async def download_content(
             await _pause(caught, failures, patience, waiting)
 
 
-def copy(source: Path, piece: Piece, to: Path) -> Path:
+def copy_piece(source: Path, piece: Piece, to: Path) -> Path:
     """Copies a piece from a local file into the folder `to` and returns its path. Raises Fault if size or
     digest differ, and OSError."""
-    part = part_of(to, piece)
+    part = partial_path(to, piece)
     shutil.copyfile(source, part)
     if not is_intact(part, piece):
         part.unlink()
@@ -128,7 +128,7 @@ def copy(source: Path, piece: Piece, to: Path) -> Path:
     return to / piece.file
 
 
-def part_of(folder: Path, piece: Piece) -> Path:
+def partial_path(folder: Path, piece: Piece) -> Path:
     """Returns the path of a piece's partial file. Its name contains the digest, so another version never
     resumes it."""
     return folder / f"{piece.file}.{piece.digest.partition(':')[2][:12]}.part"
@@ -172,7 +172,7 @@ async def _one(
     """Downloads one piece from the first source that works. Attempts that brought new bytes reset the failure
     count."""
     piece, sources = order.piece, list(order.sources)
-    part, failures, damaged, at = part_of(to, piece), 0, 0, 0
+    part, failures, damaged, at = partial_path(to, piece), 0, 0, 0
     for old in to.glob(f"{piece.file}.*.part"):
         if old != part:
             old.unlink()  # its host has another file of that name now
@@ -217,7 +217,7 @@ async def _attempt(client: aiohttp.ClientSession, piece: Piece, source: str, par
                 async with client.get(source, headers=headers) as response:
                     check_status(response, source)
                     if digest.bytes and not _begins_at(response, digest.bytes):
-                        file.truncate(0)  # a host that knows no ranges gives everything again
+                        file.truncate(0)  # a host without range requests sends everything again
                         digest = _Digest(piece)
                     async for chunk in response.content.iter_chunked(READ_BYTES):
                         if digest.bytes + len(chunk) > piece.size:

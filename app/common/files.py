@@ -60,13 +60,14 @@ def prepare_log(log: Path) -> Path:
     return log
 
 
-def unwritable(error: OSError, path: Path, other: str = "") -> str:
+def unwritable_sentence(error: OSError, path: Path, other: str = "") -> str:
     """Returns a sentence that says why `path` cannot be written and what to do; `other` names an alternative,
     such as choosing another folder.
 
-    >>> print(unwritable(OSError(errno.ENOSPC, "No space left on device"), Path("hub")))
+    >>> print(unwritable_sentence(OSError(errno.ENOSPC, "No space left on device"), Path("hub")))
     The disk that holds hub is full: free up some space, then try again. Nothing is lost.
-    >>> print(unwritable(OSError(errno.EACCES, "Permission denied"), Path("hub"), "name another folder"))
+    >>> denied = OSError(errno.EACCES, "Permission denied")
+    >>> print(unwritable_sentence(denied, Path("hub"), "name another folder"))
     hub can't be written (Permission denied): make that folder writable, or name another folder, then try again.
     """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

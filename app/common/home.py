@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from app.common import files
 
-POINTER = "data-folder.json"
+POINTER_FILE = "data-folder.json"
 UMASK = 0o077
 """Umask of every process that writes into the data folder: other users can read nothing in it."""
 
@@ -71,7 +71,7 @@ def moved() -> MovedHome | None:
     return MovedHome(to, Path(leaving) if isinstance(leaving, str) and Path(leaving).is_absolute() else None)
 
 
-def remember(where: MovedHome | None) -> None:
+def remember_folder(where: MovedHome | None) -> None:
     """Writes the record of a move in one step; None deletes it. Raises OSError."""
     path = move_record()
     if where is None:
@@ -83,7 +83,7 @@ def remember(where: MovedHome | None) -> None:
 
 def move_record() -> Path:
     """Returns the path of the file that records a move."""
-    return settings_place(sys.platform, os.environ, Path.home()) / POINTER
+    return settings_place(sys.platform, os.environ, Path.home()) / POINTER_FILE
 
 
 def settings_place(platform: str, environment: Mapping[str, str], user: Path) -> Path:

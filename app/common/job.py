@@ -12,7 +12,7 @@ import msgspec
 
 from app.common.rate import TransferSpeed
 
-TELL_S = 0.25
+REPORT_EVERY_S = 0.25
 """Minimum seconds between two progress reports, except the last."""
 
 
@@ -71,16 +71,16 @@ Tell = Callable[[JobEvent], None]
 
 
 class Reporter:
-    """Reports the progress and speed of a download, at most once every TELL_S seconds."""
+    """Reports the progress and speed of a download, at most once every REPORT_EVERY_S seconds."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell, self._speed, self._last = tell, TransferSpeed(), 0.0
 
     def progress(self, have: int, total: int, file: str = "", at_once: bool = False) -> None:
         """Reports that `have` of `total` bytes are on disk. `at_once` reports even if the last report was less
-        than TELL_S ago."""
+        than REPORT_EVERY_S ago."""
         now = time.monotonic()
-        if not at_once and now - self._last < TELL_S and have < total:
+        if not at_once and now - self._last < REPORT_EVERY_S and have < total:
             return
         self._last = now
         per_second, left_s = self._speed.record(have, total)

@@ -172,39 +172,41 @@ class TransferSpeed:
         self._seen.clear()
 
 
-SHORTEST_S = 0.5
-LONGEST_S = 40.0
+SHORTEST_WAIT_S = 0.5
+LONGEST_WAIT_S = 40.0
 """Maximum wait before reconnecting, in seconds: short enough for a node to be back within a minute of its relay
 or network."""
 JITTER_SHARE = 0.1
 """Maximum random part added to a relay's retry-after, so that its nodes do not all reconnect at the same
 moment."""
-_MAX_ASKED_S = 300.0
+_MAX_ASKED_S = 300.0  # a server that asks for more is treated as failed
 _GROWS = 64
 """Failures after which a wait stops growing, so that the power does not overflow."""
 
 
-def wait_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2.0) -> float:
+def backoff_s(failures: int, *, first_s: float, longest_s: float, growth: float = 2.0) -> float:
     """Returns the seconds to wait after `failures` failures in a row (1 or more): exponential back-off from
     `first_s` to `longest_s`.
 
-    >>> [wait_s(n, first_s=0.5, longest_s=30.0, growth=4.0) for n in (1, 2, 3, 4, 10**9)]
+    >>> [backoff_s(n, first_s=0.5, longest_s=30.0, growth=4.0) for n in (1, 2, 3, 4, 10**9)]
     [0.5, 2.0, 8.0, 30.0, 30.0]
     """
     return min(longest_s, first_s * growth ** (min(max(failures, 1), _GROWS) - 1))
 
 
-def delay_s(failures: int, chance: float, retry_after_ms: int | None = None) -> float:
+def reconnect_s(failures: int, chance: float, retry_after_ms: int | None = None) -> float:
     """Returns the seconds to wait before reconnecting to a relay after `failures` failures in a row, doubling
     from 0.5 to 40.
 
     Half of the wait is fixed and half is scaled by `chance`, a uniform draw from [0, 1). The result is never
     less than the relay's `retry_after_ms`, however long that is.
 
-    >>> delay_s(1, 0.0), delay_s(1, 1.0), delay_s(4, 0.5), delay_s(99, 1.0), delay_s(1, 1.0, 10_000)
-    (0.5, 1.0, 6.0, 40.0, 11.0)
+    >>> reconnect_s(1, 0.0), reconnect_s(1, 1.0), reconnect_s(4, 0.5), reconnect_s(99, 1.0)
+    (0.5, 1.0, 6.0, 40.0)
+    >>> reconnect_s(1, 1.0, 10_000)
+    11.0
     """
-    wait = wait_s(failures, first_s=2 * SHORTEST_S, longest_s=LONGEST_S) * (0.5 + 0.5 * chance)
+    wait = backoff_s(failures, first_s=2 * SHORTEST_WAIT_S, longest_s=LONGEST_WAIT_S) * (0.5 + 0.5 * chance)
     told = (retry_after_ms or 0) / 1000
     return max(wait, told * (1 + JITTER_SHARE * chance))
 
@@ -216,11 +218,11 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     until: float = float("-inf")
 
-    def failed(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
+    def after_failure(self, now: float, chance: float, retry_after_ms: int | None = None) -> Backoff:
         """Returns the state after one more failure. A longer wait that is already set still applies."""
         failures = self.failures + 1
         return Backoff(
-            failures=failures, until=max(self.until, now + delay_s(failures, chance, retry_after_ms))
+            failures=failures, until=max(self.until, now + reconnect_s(failures, chance, retry_after_ms))
         )
 
     def after_success(self) -> Backoff:
@@ -248,5 +250,5 @@ class RetryLimit:
         >>> [RetryLimit().pause_s(failures, None) for failures in (1, 3, 9)], RetryLimit().pause_s(1, 7.0)
         ([1.0, 4.0, 30.0], 7.0)
         """
-        usual = wait_s(failures, first_s=self.first_s, longest_s=self.longest_s)
+        usual = backoff_s(failures, first_s=self.first_s, longest_s=self.longest_s)
         return usual if asked is None else max(usual, min(asked, _MAX_ASKED_S))

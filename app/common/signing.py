@@ -8,9 +8,9 @@ import nacl.bindings
 import nacl.exceptions
 import nacl.signing
 
-SEED_BYTES = 32
-KEY_BYTES = 32
-SIGNATURE_BYTES = 64
+SEED_BYTES = 32  # Ed25519
+KEY_BYTES = 32  # Ed25519
+SIGNATURE_BYTES = 64  # Ed25519
 
 
 def public_key(seed: bytes) -> bytes:

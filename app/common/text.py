@@ -20,11 +20,11 @@ _JOINERS = "\u200c\u200d"
 """Zero-width joiners, needed by many scripts and emoji; they do not change the writing direction."""
 
 
-def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
+def safe_text(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
     """Returns the text with its line breaks, and with a dot for every control character and every mark that
     changes the writing direction, so that no terminal or display acts on it. Cut to `most` characters.
 
-    >>> safe("4-1=3\\u202e #3\\x1b[2J\\r\\n\\tyes\\n")
+    >>> safe_text("4-1=3\\u202e #3\\x1b[2J\\r\\n\\tyes\\n")
     '4-1=3· #3·[2J\\n    yes'
     """
     lines = text[:most].replace("\r\n", "\n").replace("\t", "    ")
@@ -34,18 +34,18 @@ def safe(text: str, most: int = MAX_SHOWN, strip: bool = True) -> str:
 
 
 def safe_line(text: str, most: int = MAX_SHOWN) -> str:
-    """Like `safe`, on one line with single blanks.
+    """Like `safe_text`, on one line with single blanks.
 
     >>> safe_line("4-1=3\\n #3\\x1b[2J"), safe_line("far too long", 3)
     ('4-1=3 #3·[2J', 'far…')
     """
-    return safe(" ".join(normalize("NFC", text).split()), most)
+    return safe_text(" ".join(normalize("NFC", text).split()), most)
 
 
-def coarse(seconds: float) -> tuple[str, str]:
+def number_and_unit(seconds: float) -> tuple[str, str]:
     """Returns a duration as a rounded number and its unit: s, min, h or days.
 
-    >>> coarse(40.2), coarse(95), coarse(7300), coarse(200_000)
+    >>> number_and_unit(40.2), number_and_unit(95), number_and_unit(7300), number_and_unit(200_000)
     (('40', 's'), ('2', 'min'), ('2', 'h'), ('2', 'days'))
     """
     for unit, length, most in (("s", 1, 90), ("min", 60, 5400), ("h", 3600, 48 * 3600)):
@@ -54,19 +54,19 @@ def coarse(seconds: float) -> tuple[str, str]:
     return f"{seconds / 86_400:.0f}", "days"
 
 
-def span(seconds: float) -> str:
+def rounded_duration(seconds: float) -> str:
     """Formats a duration as a rounded number and its unit.
 
-    >>> span(40.2), span(95)
+    >>> rounded_duration(40.2), rounded_duration(95)
     ('40 s', '2 min')
     """
-    return " ".join(coarse(seconds))
+    return " ".join(number_and_unit(seconds))
 
 
-def exact_span(seconds: float) -> str:
+def exact_duration(seconds: float) -> str:
     """Returns a duration in one or two units, rounded down.
 
-    >>> [exact_span(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
+    >>> [exact_duration(s) for s in (4, 95, 3600, 4000, 100_000, 900_000)]
     ['4 s', '1 min', '1 h', '1 h 6 min', '1 d 3 h', '10 d']
     """
     minutes, rest = divmod(max(0, int(seconds)), 60)

@@ -58,7 +58,7 @@ class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(self, field) is None and field not in self.absent
 
 
-FIELDS: tuple[str, ...] = tuple(name for name in DesktopFacts.__struct_fields__ if name != "absent")
+FACT_NAMES: tuple[str, ...] = tuple(name for name in DesktopFacts.__struct_fields__ if name != "absent")
 
 
 class SourceError(Exception):

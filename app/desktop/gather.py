@@ -13,7 +13,7 @@ import msgspec
 
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
-from app.desktop.facts import FIELDS, Absent, DesktopFacts, FactSource, SourceError, Value, steady_s
+from app.desktop.facts import FACT_NAMES, Absent, DesktopFacts, FactSource, SourceError, Value, steady_s
 
 PERIODS_S: Mapping[str, float] = {
     "idle_s": 1.0,
@@ -99,7 +99,7 @@ class Gatherer:
     def rows(self) -> tuple[FactRow, ...]:
         """Returns each fact with its source, in the order of the fields."""
         rows = {asker.field: asker.row(self._clock()) for asker in self._askers}
-        return tuple(rows[field] for field in FIELDS if field in rows)
+        return tuple(rows[field] for field in FACT_NAMES if field in rows)
 
     def close(self) -> None:
         """Stops the threads. One that is stuck in its source ends only with the process."""

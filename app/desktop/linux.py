@@ -73,7 +73,7 @@ class Bus:
                 from jeepney.io.blocking import open_dbus_connection
             except ImportError as error:
                 raise SourceError(
-                    f"The library for D-Bus (jeepney) is missing; {remedy.reinstall()}."
+                    f"The library for D-Bus (jeepney) is missing; {remedy.reinstall_phrase()}."
                 ) from error
             try:
                 self._connection = open_dbus_connection(self._address(), auth_timeout=ANSWER_S)

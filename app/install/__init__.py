@@ -25,6 +25,6 @@ class Checkout(InstallError):
 
 def disk_error(error: OSError, place: Path) -> InstallError:
     """Returns the InstallError for a disk that refused to write at `place`."""
-    from app.common.files import unwritable
+    from app.common.files import unwritable_sentence
 
-    return InstallError(unwritable(error, place))
+    return InstallError(unwritable_sentence(error, place))

@@ -19,8 +19,8 @@ from random import Random
 from app.lab import searching
 from app.lab.searching import SEARCHING, Oracle
 from app.lab.starter.corpus import WorkingFailed, guess, worked
-from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions
+from app.learning.round_weights import fresh_state
 from app.sapo import seeds
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, Question, QuestionError, generate, make
@@ -86,7 +86,7 @@ class Attacker:
     ) -> list[PublishedGroup]:
         """Returns its groups of a round; `lately` are the (question, group) pairs that others published in the
         round before."""
-        rng = Random(seeds.hashed("foe", self.identity, round))
+        rng = Random(seeds.hashed_seed("foe", self.identity, round))
         if self.kind in SEARCHING:
             return self._searched(round, min(groups, searching.GROUPS), rng)
         if self.kind == "copy":

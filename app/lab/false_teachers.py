@@ -100,7 +100,7 @@ def bodies(
 ) -> Iterator[tuple[Identity, Body]]:
     """Yields the groups of each of the `authors` as bodies to sign, with its author's key."""
     for number, groups in enumerate(authors, first):
-        key = Identity(seeds.hashed("false-teacher-key", number).to_bytes(32, "big"))
+        key = Identity(seeds.hashed_seed("false-teacher-key", number).to_bytes(32, "big"))
         for count, one in enumerate(groups, 1):
             rewards = (1,) * len(one.right) + (0,) * len(one.wrong)
             yield key, Body.of(_group(one.at, one.right + one.wrong), rewards, swarm, count, now_ms)

@@ -16,7 +16,7 @@ from app.sapo.questions import Coordinates
 from engines.contract import Completion, Messages
 
 if TYPE_CHECKING:
-    from app.learning.lesson import WeighedGroups
+    from app.learning.round_weights import WeighedGroups
 
 
 def digest(model: Path) -> str:

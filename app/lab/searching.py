@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from app.sapo.defences import CHECKS, Habits, lowest_window_mean, trusted
+from app.sapo.defences import CHECKS, Habits, lowest_window_mean, trusted_answers
 from app.sapo.questions import Question
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def evaluate_answers(
     sequences_S = [encode(question.text, text) for question, text in answers]
     logprobs_ST = oracle.logprobs(sequences_S) if sequences_S else []
     habits = oracle.habits() or STARTER_HABITS
-    passed = trusted(
+    passed = trusted_answers(
         CHECKS,
         habits,
         [text for _, text in answers],

@@ -17,8 +17,9 @@ no clip: answers are seconds old. No KL term: a LoRA of rank 16 at this rate sta
 has small talk of its own in the app. No reference model and no second pass over a batch.
 
 The engine is the real one, and questions, verifiers and seeds are the app's: a node alone with the same
-identity makes the same adapter (tests/lab/test_solo.py). What the app adds: peers (`app.learning.lesson`),
-small talk, placement, a first lesson from right answers, saving, pausing. `./shoal lab --solo` runs this page.
+identity makes the same adapter (tests/lab/test_solo.py). What the app adds: peers
+(`app.learning.round_weights`), small talk, placement, a first lesson from right answers, saving, pausing.
+`./shoal lab --solo` runs this page.
 
 Shapes: `_P` questions, `_G` answers to one question."""
 
@@ -31,8 +32,8 @@ from pathlib import Path
 from random import Random
 
 from app.lab.plan import group_of
-from app.learning.lesson import fresh_state
 from app.learning.questions import own_questions, update_curriculum
+from app.learning.round_weights import fresh_state
 from app.sapo import seeds
 from app.sapo.asking import messages
 from app.sapo.groups import GroupRecord
@@ -109,7 +110,7 @@ def learn(
     end the adapter is written to `save`. `levels`: the families asked, and where each begins. All randomness
     comes from `identity`. Raises EngineError and QuestionError."""
     own = read_settings(model)
-    adapter = seeds.hashed("adapter", identity)
+    adapter = seeds.hashed_seed("adapter", identity)
     engine = open_engine("torch", model, rank=own.rank, seed=adapter, threads=threads)
     state, steps = fresh_state(levels).curriculum, 0
     with Sandbox() as sandbox:
@@ -125,7 +126,7 @@ def learn(
                     steps += 1
                 state = update_curriculum(state, scored_P)
             if number % PROBED == 0 or number == rounds:
-                probing = seeds.hashed("probe sampling")
+                probing = seeds.hashed_seed("probe sampling")
                 _, scored_P = answered(engine, sandbox, asked_P, 1, own.max_tokens, probing)
                 solved = [scored.rewards_G[0] for scored in scored_P]
                 yield f"round {number}: {score(solved, [one.content for one in asked_P])} of new puzzles solved"

@@ -115,8 +115,6 @@ def mean_height(at: Sequence[float], values: Sequence[float], end: float | None 
     return sum(pieces) / (points[-1][0] - points[0][0])
 
 
-# How shares, differences and gains are written, the same in every table and sentence.
-
 T = TypeVar("T")
 EMPTY_CELL = "–"
 """The text of an empty table cell."""

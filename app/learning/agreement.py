@@ -251,8 +251,8 @@ def _habits(by_author: Mapping[str, Sequence[_RightAnswer]], authors: int) -> di
     return found
 
 
-_HALF = 0.5
-_LONG = 3
+_HALF = 0.5  # a majority of authors
+_LONG = 3  # longer parts count as this long
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+")
 _PART = re.compile(r"\d+|[^\W\d_]+|.", re.DOTALL)

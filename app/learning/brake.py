@@ -3,9 +3,9 @@ its answers that show work, falls significantly while peers' answers are mixed i
 
 It uses figures of own answers only, so no peer can influence it; the price is that harm is found after it is
 done. Own rounds are summed in windows of WINDOW_ROUNDS, and each window is compared with an exponentially
-decayed sum of the windows before it. A share has fallen if it is lower by more than MIN and by more than SURE
-standard errors of the difference; a group counts as one observation because its answers are correlated. Slower
-falls are found by the held-out curve (`app.learning.flat.has_collapsed`). Pure functions.
+decayed sum of the windows before it. A share has fallen if it is lower by more than MIN_FALL and by more than
+FALL_ERRORS standard errors of the difference; a group counts as one observation because its answers are
+correlated. Slower falls are found by the held-out curve (`app.learning.flat.has_collapsed`). Pure functions.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from app.sapo.groups import GroupRecord
 
 WINDOW_ROUNDS = 5
 """Number of rounds in a window."""
-SURE, MIN = 4.0, 0.1
+FALL_ERRORS, MIN_FALL = 4.0, 0.1
 """Thresholds of a fall: standard errors, and difference of shares. Without a real change, fewer than one in
 fifty runs of 200 rounds raises a false alarm (tests/learning/test_brake.py)."""
 DECAY = 0.8
 """Factor on the past sums each time a window is added to them."""
-ALONE, DOUBLINGS = 20, 4
+ROUNDS_ALONE, MAX_DOUBLINGS = 20, 4
 """Rounds without peers after the first fall, and how many times that number may double: once for each further
 fall."""
 
@@ -93,9 +93,9 @@ def with_empty_windows(before: PeerBrake, levels: dict[str, int]) -> PeerBrake:
 
 
 def start_cooldown(vigil: PeerBrake) -> PeerBrake:
-    """Returns the state after a fall: peer groups are ignored for ALONE * 2^falls rounds, at most ALONE *
-    2^DOUBLINGS (20 to 320)."""
-    rounds = ALONE << min(vigil.falls, DOUBLINGS)
+    """Returns the state after a fall: peer groups are ignored for ROUNDS_ALONE * 2^falls rounds, at most
+    ROUNDS_ALONE * 2^MAX_DOUBLINGS (20 to 320)."""
+    rounds = ROUNDS_ALONE << min(vigil.falls, MAX_DOUBLINGS)
     return msgspec.structs.replace(
         vigil, alone=rounds, falls=vigil.falls + 1, torn=True, mixed=False, now=BrakeWindow()
     )
@@ -137,6 +137,6 @@ def _fallen(vigil: PeerBrake) -> bool:
     past, now = vigil.past, vigil.now
     return past.rounds > 0 and any(
         past.mean(sign) - now.mean(sign)
-        > max(MIN, SURE * math.hypot(past.standard_error(sign), now.standard_error(sign)))
+        > max(MIN_FALL, FALL_ERRORS * math.hypot(past.standard_error(sign), now.standard_error(sign)))
         for sign in (0, 1)
     )

@@ -26,7 +26,7 @@ from app.sapo.recipes import Recipe
 
 _PEERS = 500
 """Maximum number of authors remembered; those judged longest ago are forgotten first."""
-STANDING, STANDS = 16.0, 0.8
+STANDING_ANSWERS, STANDING_TRUST = 16.0, 0.8
 """An author has standing with at least this many accepted right answers and this much trust."""
 NEW_AUTHOR_ANSWERS = 8.0
 """All new authors share one record, which starts with this many right answers, half of them accepted. It takes
@@ -78,12 +78,12 @@ class PeerRecords:
         return recipe.by_record and self._trust(peer) < DOUBTED_TRUST
 
     def has_standing(self, peer: str) -> bool:
-        """Whether the peer has standing: at least STANDING of its right answers were accepted, and few
+        """Whether the peer has standing: at least STANDING_ANSWERS of its right answers were accepted, and few
         rejected."""
         record = self._records.get(peer, PeerRecord())
-        return record.taken >= STANDING and self._trust(peer) >= STANDS
+        return record.taken >= STANDING_ANSWERS and self._trust(peer) >= STANDING_TRUST
 
-    def judge(self, peer: str, taken: int, kept_out: int) -> None:
+    def record_use(self, peer: str, taken: int, kept_out: int) -> None:
         """Updates a peer's record after one of its groups, from how many of its right answers were accepted and
         rejected."""
         before = self._records.pop(peer, None)

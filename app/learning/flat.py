@@ -20,9 +20,9 @@ TAUGHT_NOTHING_SHARE = 0.1
 """A run of rounds counts as having taught nothing if at most this share of its groups is informative."""
 MAX_TOKENS = 512
 MAX_GROUPS = 32
-_RIGHT, _WRONG = 0.9, 0.02
-_ENDS, _MARKED = 0.5, 0.25
-_TORN, _ERRORS = 0.05, 3.0
+_RIGHT, _WRONG = 0.9, 0.02  # nearly all right: too easy; nearly none: too hard
+_ENDS, _MARKED = 0.5, 0.25  # shares below which an answer counts as mostly unfinished or without its mark
+_TORN, _ERRORS = 0.05, 3.0  # a share, and standard errors: a fall beyond noise
 
 
 class FlatCause(Enum):
@@ -71,7 +71,7 @@ def find_cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
     if solved >= _RIGHT:
         return FlatCause.PASSING
     if mean([one.marked_share for one in last]) < _MARKED:
-        return FlatCause.FORMLESS  # before the next: what rambles on lacks the form first
+        return FlatCause.FORMLESS  # before the next: an answer that never ends lacks the form too
     if mean([one.finished_share for one in last]) < _ENDS:
         return FlatCause.UNFINISHED
     return FlatCause.FAILING if solved <= _WRONG else FlatCause.ALIKE

@@ -34,7 +34,7 @@ LESSON_RETENTION = RetentionSettings(read=8, per_step=3, strength=1.0)
 """For peer lessons, whose answers are further from the model's own distribution (LOG.md)."""
 
 
-class HeldReply(msgspec.Struct, frozen=True, kw_only=True):
+class PreservedReply(msgspec.Struct, frozen=True, kw_only=True):
     """A reply as tokens. `pull_T`: by how many nats the log-probability of each token should rise."""
 
     sequence: TokenSequence
@@ -54,7 +54,7 @@ def needed_rise(before_T: Sequence[float], now_T: Sequence[float]) -> list[float
 
 def add_replies(
     batches: Sequence[Batch],
-    held: Sequence[HeldReply],
+    held: Sequence[PreservedReply],
     order: Random,
     grip: RetentionSettings = ROUND_RETENTION,
 ) -> list[Batch]:
@@ -71,11 +71,11 @@ def add_replies(
     ]
 
 
-def reply_rows(held: Sequence[HeldReply], strength: float) -> list[Row]:
+def reply_rows(held: Sequence[PreservedReply], strength: float) -> list[Row]:
     """Returns one row per reply. A token's weight is its needed rise times `strength`, divided by the number of
     tokens of all replies.
 
-    >>> one = HeldReply(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
+    >>> one = PreservedReply(sequence=TokenSequence(prompt_T=[1], completion_T=[2, 0]), pull_T=[0.5, 0.0])
     >>> [row.weights_T for row in reply_rows([one, one], 0.5)]
     [[0.0625, 0.0], [0.0625, 0.0]]
     """

@@ -37,50 +37,52 @@ from app.sapo.reading.expression import has_false_equation
 
 NEVER_TAUGHT: Mapping[str, int] = {}
 """How many lessons taught each group, by its id: none yet."""
-ENOUGH, MIN = 48, 24
+MAX_FAMILY_ANSWERS, MIN_FAMILY_ANSWERS = 48, 24
 """Maximum and minimum number of right answers of a family in a lesson."""
-FAMILIES, ANSWERS = 5, 96
+MAX_LESSON_FAMILIES, MIN_PEER_ANSWERS = 5, 96
 """Maximum number of families in a lesson, and the minimum of peers' right answers in all of them together."""
-NEW_BESIDE, BROAD = 1, 4
-"""NEW_BESIDE: maximum number of families without a right answer so far in a lesson that also continues others;
-more if these are fewer than BROAD, up to BROAD in all."""
-ANSWERS_READ = 6
+MAX_NEW_FAMILIES, BROAD_FAMILIES = 1, 4
+"""MAX_NEW_FAMILIES: maximum number of families without a right answer so far in a lesson that also continues
+others; more if these are fewer than BROAD_FAMILIES, up to BROAD_FAMILIES in all."""
+ANSWERS_MEASURED = 6
 """Answers of each family whose log-probabilities are measured before a lesson. The families with the likeliest
 answers (nats of a whole answer) are taught: of eight families that were taught, these four gained most
 (LOG.md)."""
-SEEN, ASKED = 3, 5
-"""SEEN: minimum right answers of a waiting family before some are read. ASKED: once more families than this
-were read, peers are asked only for the ASKED families with the likeliest answers. A node fetches a few groups a
-minute, and a lesson in an unlikely family costs as much and brings nothing."""
-TURNS = 3
+MIN_TO_MEASURE, LIKELIEST_FAMILIES = 3, 5
+"""MIN_TO_MEASURE: minimum right answers of a waiting family before some are read. LIKELIEST_FAMILIES: once
+more families than this were read, peers are asked only for the LIKELIEST_FAMILIES families with the likeliest
+answers. A node fetches a few groups a minute, and a lesson in an unlikely family costs as much and brings
+nothing."""
+ROTATING_FAMILIES = 3
 """Number of further families that are asked for, in rotation: otherwise two keys with a few short answers in
-ASKED families would always decide what is asked for."""
+LIKELIEST_FAMILIES families would always decide what is asked for."""
 REHEARSED = 12
 """Peers' answers of each open family outside a lesson that are mixed into it. Families that were left out lost
 a quarter of their right answers or more (LOG.md)."""
-OWN, OWN_ROUNDS = 64, 16
-"""OWN: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are enough of them,
-and a lesson needs only MIN answers of peers; before that it needs ANSWERS."""
+MAX_OWN_ANSWERS, OWN_ROUNDS = 64, 16
+"""MAX_OWN_ANSWERS: maximum number of own right answers mixed in. OWN_ROUNDS: from this round on there are
+enough of them, and a lesson needs only MIN_FAMILY_ANSWERS answers of peers; before that it needs
+MIN_PEER_ANSWERS."""
 MIN_AUTHORS = 2
 """Minimum number of independent authors of a lesson, unless one of them is vouched for."""
 PASSES = 2
 """Number of epochs over a lesson's answers (LOG.md)."""
-FINISHED, TRIES = 0.7, 5
+FINISHED_SHARE, MAX_FAILURES = 0.7, 5
 """A family gets no further lessons once its trial reaches this share of right answers, or after this many
 lessons in a row without a gain: a lesson's true gain of a few points is often too small for its trial."""
-EVERY, AFTER_NONE = 3, 4
-"""Rounds from one lesson to the next, counting the lesson's own: EVERY if it improved a family, which is
-practised in between together with the model's own families, else AFTER_NONE."""
-AGAIN, DOUBLINGS, PATIENCE = 10, 4, 2
-"""A family in which PATIENCE lessons in a row gained nothing waits AGAIN rounds, doubled after each further
-failure (at most DOUBLINGS times)."""
+ROUNDS_AFTER_GAIN, ROUNDS_AFTER_NO_GAIN = 3, 4
+"""Rounds from one lesson to the next, counting the lesson's own: ROUNDS_AFTER_GAIN if it improved a family,
+which is practised in between together with the model's own families, else ROUNDS_AFTER_NO_GAIN."""
+REST_ROUNDS, MAX_REST_DOUBLINGS, FAILURES_BEFORE_REST = 10, 4, 2
+"""A family in which FAILURES_BEFORE_REST lessons in a row gained nothing waits REST_ROUNDS rounds, doubled
+after each further failure (at most MAX_REST_DOUBLINGS times)."""
 TRIAL_QUESTIONS = 12
 """Questions per family in a trial; a lesson's two trials, before and after it, ask the same ones."""
-OPENS_ANY, OPENS_SHARE = 1 / 6, 0.05
+OPENS_SOLVED_SHARE, OPENS_ABOVE_CHANCE = 1 / 6, 0.05
 """A trial opens a family if this share of questions has a right answer among ANSWERS_PER_QUESTION, and the
-share of right answers exceeds by OPENS_SHARE what the same answers earn at another question of the family. A
-constant answer earns the same at both."""
-OWN_LOSS, TALK_LOSS = 0.05, 0.05
+share of right answers exceeds by OPENS_ABOVE_CHANCE what the same answers earn at another question of the
+family. A constant answer earns the same at both."""
+MAX_OWN_LOSS, MAX_PERPLEXITY_RISE = 0.05, 0.05
 """Maximum cost of lessons: drop of the share of right answers in the active families by one lesson, and
 relative rise of the perplexity of everyday replies over its value before the first round."""
 NOISE_ERRORS = 1.5
@@ -141,7 +143,7 @@ def next_lesson(
     taught: Mapping[str, int] = NEVER_TAUGHT,
 ) -> PeerLesson | None:
     """Returns the lesson that may be taught after `round`, or None: all families with enough answers, each at
-    its easiest level (`chosen_families` selects among them). `vouched` tells whether an author, by key, is
+    its easiest level (`likeliest_families` selects among them). `vouched` tells whether an author, by key, is
     trusted without a second one. `taught`: by group id, the number of lessons that taught it."""
     if not round or round < _next_round(found):
         return None
@@ -155,33 +157,36 @@ def next_lesson(
     able = [
         FamilyAnswers(family=family, level=level, answers=found_)
         for (family, level), some in places.items()
-        if len(found_ := choose_answers(some, vouched, taught)) >= MIN
+        if len(found_ := choose_answers(some, vouched, taught)) >= MIN_FAMILY_ANSWERS
     ]
     easiest: dict[str, FamilyAnswers] = {}
     for one in sorted(able, key=lambda one: (one.level, -len(one.answers), one.family)):
         easiest.setdefault(one.family, one)
     lesson = PeerLesson(parts=tuple(easiest.values()))
-    needed = MIN if round >= OWN_ROUNDS else ANSWERS
+    needed = MIN_FAMILY_ANSWERS if round >= OWN_ROUNDS else MIN_PEER_ANSWERS
     return lesson if len(lesson.answers) >= needed else None
 
 
 def families_still_taught(found: Placement) -> tuple[str, ...]:
     """Returns the active families that a lesson opened and that get further lessons: their trial is below
-    FINISHED, and fewer than TRIES lessons in a row failed."""
+    FINISHED_SHARE, and fewer than MAX_FAILURES lessons in a row failed."""
     return tuple(
         one.family
         for one in found.lessons
-        if one.family in found.joined and one.opened and one.after < FINISHED and one.failures < TRIES
+        if one.family in found.joined
+        and one.opened
+        and one.after < FINISHED_SHARE
+        and one.failures < MAX_FAILURES
     )
 
 
-def answers_to_read(
+def answers_to_measure(
     groups: Iterable[GroupRecord], families: Container[str], vouched: Callable[[str], bool]
 ) -> PeerLesson:
-    """Returns up to ANSWERS_READ right answers of each of the `families`, to measure how likely the model finds
-    them. A family needs SEEN answers at one level, by two authors or by one who is vouched for; the lowest such
-    level is taken, and authors alternate. The answers are only read, never taught, so authors need not
-    agree."""
+    """Returns up to ANSWERS_MEASURED right answers of each of the `families`, to measure how likely the model
+    finds them. A family needs MIN_TO_MEASURE answers at one level, by two authors or by one who is vouched
+    for; the lowest such level is taken, and authors alternate. The answers are only read, never taught, so
+    authors need not agree."""
     found: dict[tuple[int, str], dict[str, list[PeerAnswer]]] = {}
     for group in groups:
         at = group.coordinates
@@ -193,17 +198,17 @@ def answers_to_read(
     parts: dict[str, FamilyAnswers] = {}
     for (level, family), by_author in sorted(found.items(), key=lambda one: one[0]):
         some = [one for turn in zip_longest(*by_author.values()) for one in turn if one is not None]
-        if len(some) >= SEEN and (len(by_author) >= MIN_AUTHORS or any(map(vouched, by_author))):
+        if len(some) >= MIN_TO_MEASURE and (len(by_author) >= MIN_AUTHORS or any(map(vouched, by_author))):
             parts.setdefault(
-                family, FamilyAnswers(family=family, level=level, answers=tuple(some[:ANSWERS_READ]))
+                family, FamilyAnswers(family=family, level=level, answers=tuple(some[:ANSWERS_MEASURED]))
             )
     return PeerLesson(parts=tuple(parts.values()))
 
 
 def families_to_request(families: Sequence[str], nats: Mapping[str, float], turn: int) -> tuple[str, ...]:
     """Returns those of the waiting `families` whose answers are requested from peers: all of them until more
-    than ASKED were read, then the ASKED with the lowest `nats` (see `chosen_families`) and TURNS others, the
-    next ones in each turn.
+    than LIKELIEST_FAMILIES were read, then the LIKELIEST_FAMILIES with the lowest `nats` (see
+    `likeliest_families`) and ROTATING_FAMILIES others, the next ones in each turn.
 
     >>> families_to_request("abcdefgh", {"a": 90.0, "c": 50.0}, 0)
     ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
@@ -212,21 +217,24 @@ def families_to_request(families: Sequence[str], nats: Mapping[str, float], turn
     ['fcgdbaeh', 'fcgdbijk', 'fcgdbaeh']
     """
     known = sorted((one for one in families if one in nats), key=lambda one: nats[one])
-    if len(known) <= ASKED:
+    if len(known) <= LIKELIEST_FAMILIES:
         return tuple(families)
-    others = [one for one in families if one not in known[:ASKED]]
-    start = TURNS * turn % max(1, len(others))
-    return (*known[:ASKED], *(others + others)[start : start + min(TURNS, len(others))])
+    others = [one for one in families if one not in known[:LIKELIEST_FAMILIES]]
+    start = ROTATING_FAMILIES * turn % max(1, len(others))
+    return (
+        *known[:LIKELIEST_FAMILIES],
+        *(others + others)[start : start + min(ROTATING_FAMILIES, len(others))],
+    )
 
 
-def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
-    """Returns the lesson with at most FAMILIES families. Families that are active or had a right answer in a
-    trial take turns, the least recently taught first. Others cost as many steps and gain little (LOG.md), so
-    only NEW_BESIDE of them, the likeliest, are taught beside these; more if these are fewer than BROAD, or
-    none. `nats`: by family, the model's mean negative log-probability of a whole answer; unread families come
-    after read ones. Families whose answers mostly show no work come last, because short answers are always
-    likely. New families are opened only up to MAX_ACTIVE. REHEARSED answers of each active family that is left
-    out go into `beside`."""
+def likeliest_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placement) -> PeerLesson:
+    """Returns the lesson with at most MAX_LESSON_FAMILIES families. Families that are active or had a right
+    answer in a trial take turns, the least recently taught first. Others cost as many steps and gain little
+    (LOG.md), so only MAX_NEW_FAMILIES of them, the likeliest, are taught beside these; more if these are
+    fewer than BROAD_FAMILIES, or none. `nats`: by family, the model's mean negative log-probability of a
+    whole answer; unread families come after read ones. Families whose answers mostly show no work come last,
+    because short answers are always likely. New families are opened only up to MAX_ACTIVE. REHEARSED answers
+    of each active family that is left out go into `beside`."""
     latest = {one.family: one.round for one in found.lessons if one.after}
 
     def order(part: FamilyAnswers) -> tuple[bool, int, float]:
@@ -237,10 +245,13 @@ def chosen_families(lesson: PeerLesson, nats: Mapping[str, float], found: Placem
     parts = sorted(lesson.parts, key=order)
     begun = [one for one in parts if one.family in {*latest, *found.in_play}]
     far = [one for one in parts if one not in begun]
-    parts = [*far[: max(NEW_BESIDE, BROAD - len(begun)) if begun else FAMILIES], *begun]
+    parts = [
+        *far[: max(MAX_NEW_FAMILIES, BROAD_FAMILIES - len(begun)) if begun else MAX_LESSON_FAMILIES],
+        *begun,
+    ]
     unopened = [one for one in parts if one.family not in found.in_play]
     over = unopened[max(0, MAX_ACTIVE - len(found.in_play)) :]
-    parts = [one for one in parts if one not in over][:FAMILIES]
+    parts = [one for one in parts if one not in over][:MAX_LESSON_FAMILIES]
     left_out = [one for one in begun if one.family in found.in_play and one not in parts]
     rehearsed = [(each.question, each.completion) for one in left_out for each in one.answers[:REHEARSED]]
     return msgspec.structs.replace(lesson, parts=tuple(parts), beside=(*lesson.beside, *rehearsed))
@@ -250,8 +261,8 @@ def own_answers(
     groups: Iterable[GroupRecord], families: Iterable[str], taught: Sequence[OwnExample]
 ) -> list[tuple[Coordinates, str]]:
     """Returns own right answers for a lesson with their questions' coordinates: the latest of `groups` (newest
-    first), then those that lesson zero `taught`. One per question, alternating between the families, at most
-    OWN."""
+    first), then those that the first lesson `taught`. One per question, alternating between the families, at
+    most MAX_OWN_ANSWERS."""
     found: dict[str, dict[Coordinates, str]] = {family: {} for family in families}
     for group in groups:
         at = group.coordinates
@@ -268,33 +279,34 @@ def own_answers(
         if one.coordinates.family in found:
             found[one.coordinates.family].setdefault(one.coordinates, one.completion)
     queues = [list(each.items()) for each in found.values()]
-    dealt = [one for place in range(OWN) for queue in queues for one in queue[place : place + 1]]
-    return dealt[:OWN]
+    dealt = [one for place in range(MAX_OWN_ANSWERS) for queue in queues for one in queue[place : place + 1]]
+    return dealt[:MAX_OWN_ANSWERS]
 
 
 def _next_round(found: Placement) -> int:
     """Returns the first round after which a lesson is allowed again."""
-    latest = max((one.round for one in found.lessons), default=-AFTER_NONE)
+    latest = max((one.round for one in found.lessons), default=-ROUNDS_AFTER_NO_GAIN)
     helped = any(not one.failures for one in found.lessons if one.round == latest)
-    return latest + (EVERY if helped else AFTER_NONE)
+    return latest + (ROUNDS_AFTER_GAIN if helped else ROUNDS_AFTER_NO_GAIN)
 
 
 def resting_families(found: Placement, round: int) -> list[str]:
-    """Returns the families whose lessons failed PATIENCE times or more and that still wait for another one
-    after `round`."""
+    """Returns the families whose lessons failed FAILURES_BEFORE_REST times or more and that still wait for
+    another one after `round`."""
     return [
         one.family
         for one in found.lessons
-        if (failures := one.failures - PATIENCE) >= 0 and round - one.round < AGAIN << min(failures, DOUBLINGS)
+        if (failures := one.failures - FAILURES_BEFORE_REST) >= 0
+        and round - one.round < REST_ROUNDS << min(failures, MAX_REST_DOUBLINGS)
     ]
 
 
 def choose_answers(
     groups: Sequence[GroupRecord], vouched: Callable[[str], bool], taught: Mapping[str, int] = NEVER_TAUGHT
 ) -> tuple[PeerAnswer, ...]:
-    """Returns at most ENOUGH right answers of one family and level, at most half of them by one author unless
-    that author is vouched for. Answers taught in fewest lessons come first (`taught`: number of lessons by
-    group id). Empty if there are too few authors."""
+    """Returns at most MAX_FAMILY_ANSWERS right answers of one family and level, at most half of them by one
+    author unless that author is vouched for. Answers taught in fewest lessons come first (`taught`: number of
+    lessons by group id). Empty if there are too few authors."""
     authors = {group.key for group in groups}
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:
@@ -307,12 +319,12 @@ def choose_answers(
             rank = (taught.get(group.id, 0), not _follows(one), place)
             by_author.setdefault(group.key, []).append((rank, one))
     dealt: list[tuple[_Rank, PeerAnswer]] = []
-    most = ENOUGH // 2
+    most = MAX_FAMILY_ANSWERS // 2
     for key, found in by_author.items():
-        dealt += sorted(found, key=_rank)[: ENOUGH if key in trusted else most]
+        dealt += sorted(found, key=_rank)[: MAX_FAMILY_ANSWERS if key in trusted else most]
     if not trusted and len(by_author) < MIN_AUTHORS:
         return ()
-    return tuple(one for _, one in sorted(dealt, key=_rank)[:ENOUGH])
+    return tuple(one for _, one in sorted(dealt, key=_rank)[:MAX_FAMILY_ANSWERS])
 
 
 _Rank = tuple[int, bool, int]
@@ -329,61 +341,66 @@ def _follows(one: PeerAnswer) -> bool:
     return shows_work(one.completion) and numbers(last) <= numbers(one.completion)
 
 
-def opens(tried: FamilyTrial) -> bool:
+def passes_trial(tried: FamilyTrial) -> bool:
     """Whether a trial shows that the model can continue learning a family in ordinary rounds.
 
     >>> good = FamilyTrial(
     ...     family="gcd", level=0, questions=12, any=6, answers=48, solved=10, crossed=48, lucky=2
     ... )
-    >>> opens(good), opens(msgspec.structs.replace(good, lucky=9)), opens(msgspec.structs.replace(good, any=1))
+    >>> lucky, narrow = (msgspec.structs.replace(good, **change) for change in ({"lucky": 9}, {"any": 1}))
+    >>> passes_trial(good), passes_trial(lucky), passes_trial(narrow)
     (True, False, False)
     """
-    return tried.any_share >= OPENS_ANY and tried.merit[0] >= OPENS_SHARE
+    return tried.any_share >= OPENS_SOLVED_SHARE and tried.merit[0] >= OPENS_ABOVE_CHANCE
 
 
-def gained(before: FamilyTrial, after: FamilyTrial) -> bool:
+def family_gained(before: FamilyTrial, after: FamilyTrial) -> bool:
     """Whether a lesson improved a family, judged by trials on the same questions before and after it."""
-    return _share([after]) - _share([before]) >= OPENS_SHARE
+    return _share([after]) - _share([before]) >= OPENS_ABOVE_CHANCE
 
 
-def better(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], continued: bool) -> bool:
-    """Whether a lesson improved one of its families by OPENS_SHARE, or all of them together by any amount: the
-    trial of one family is too short to show a small gain. A lesson that `continued` open families need only
-    not have made them worse by more than noise: its true gain of a few points is smaller than a trial's noise,
-    and taking it back costs minutes of work.
+def lesson_helped(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], continued: bool) -> bool:
+    """Whether a lesson improved one of its families by OPENS_ABOVE_CHANCE, or all of them together by any
+    amount: the trial of one family is too short to show a small gain. A lesson that `continued` open families
+    need only not have made them worse by more than noise: its true gain of a few points is smaller than a
+    trial's noise, and taking it back costs minutes of work.
 
     >>> low, high = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (12, 13))
-    >>> better([low], [high], False), better([low, high], [high, low], False), better([high], [low], True)
-    (True, False, True)
+    >>> lesson_helped([low], [high], False), lesson_helped([low, high], [high, low], False)
+    (True, False)
+    >>> lesson_helped([high], [low], True)
+    True
     """
-    if any(map(gained, before, after)) or _share(after) > _share(before):
+    if any(map(family_gained, before, after)) or _share(after) > _share(before):
         return True
     return continued and not _lost(before, after)
 
 
-def harms(
+def lesson_harmed(
     before: Sequence[FamilyTrial],
     after: Sequence[FamilyTrial],
     everyday: tuple[float | None, float | None],
     untaught: float | None = None,
 ) -> bool:
-    """Whether a lesson cost more than OWN_LOSS or TALK_LOSS. `before` and `after`: trials of the active
-    families, or none to judge everyday language alone. `everyday`: perplexity of everyday replies before and
-    after the lesson, None for a model that does not chat. `untaught`: the perplexity before the first round,
-    None if unknown. All lessons together may raise it by TALK_LOSS. Lessons often lower it (small talk is
-    trained on), and the next one may use up what they gained.
+    """Whether a lesson cost more than MAX_OWN_LOSS or MAX_PERPLEXITY_RISE. `before` and `after`: trials of
+    the active families, or none to judge everyday language alone. `everyday`: perplexity of everyday replies
+    before and after the lesson, None for a model that does not chat. `untaught`: the perplexity before the
+    first round, None if unknown. All lessons together may raise it by MAX_PERPLEXITY_RISE. Lessons often
+    lower it (small talk is trained on), and the next one may use up what they gained.
 
     >>> was, now = (FamilyTrial(family="gcd", level=0, answers=48, solved=n) for n in (24, 16))
-    >>> harms([was], [was], (20.0, 20.5)), harms([was], [now], (None, None)), harms([was], [was], (20.0, 22.0))
-    (False, True, True)
-    >>> [harms([was], [was], talk, 20.0) for talk in ((20.8, 21.2), (22.0, 21.9), (18.0, 20.5))]
+    >>> lesson_harmed([was], [was], (20.0, 20.5)), lesson_harmed([was], [now], (None, None))
+    (False, True)
+    >>> lesson_harmed([was], [was], (20.0, 22.0))
+    True
+    >>> [lesson_harmed([was], [was], talk, 20.0) for talk in ((20.8, 21.2), (22.0, 21.9), (18.0, 20.5))]
     [True, False, False]
     """
     first, last = everyday
     talk = False
     if first is not None and last is not None:
-        talk = last > max(first, (1 + TALK_LOSS) * (untaught or first))
-    return talk or _lost(before, after, OWN_LOSS)
+        talk = last > max(first, (1 + MAX_PERPLEXITY_RISE) * (untaught or first))
+    return talk or _lost(before, after, MAX_OWN_LOSS)
 
 
 def _lost(before: Sequence[FamilyTrial], after: Sequence[FamilyTrial], least: float = 0.0) -> bool:
@@ -415,9 +432,9 @@ def after_lesson(
             family=part.family,
             level=part.level,
             round=round,
-            opened=part.family in found.joined or (kept and opens(last)),
+            opened=part.family in found.joined or (kept and passes_trial(last)),
             failures=0
-            if kept and (gained(first, last) or (opens(last) and part.family not in found.joined))
+            if kept and (family_gained(first, last) or (passes_trial(last) and part.family not in found.joined))
             else failures.get(part.family, 0) + 1,
             before=_share([first]),
             after=_share([last if kept else first]),

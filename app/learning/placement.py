@@ -1,6 +1,6 @@
 """Placement: finds the prompt style ("way of asking") and the families with which a model can begin.
 
-A first look (app.learning.first_look) finds both: each question is answered a few times, and a family can begin
+Each question is answered a few times, and a family can begin
 if at least one question in ten has a right answer among them. Other families, and untried ones, are tried
 between rounds and become active later. Pure functions.
 """
@@ -18,27 +18,28 @@ from app.sapo.reading.expression import has_false_equation
 ANSWERS_PER_QUESTION = 4
 """Answers sampled per question. More questions tell more about a family, and give a lesson more choice, than
 more answers to one question."""
-MIN_ANY = 0.1
+BEGINS_SOLVED_SHARE = 0.1
 """A family has to wait if fewer than this share of its questions has a right answer among
 ANSWERS_PER_QUESTION.
 """
-JOINS_ANY = 0.5
+JOINS_SOLVED_SHARE = 0.5
 """Minimum of that share for a family that joins the active ones later, which gets no lesson."""
-JOIN_EVERY = 10
+RETRY_EVERY = 10
 """Rounds between two trials of waiting families."""
-LOOK_EVERY = 2
+TRY_NEW_EVERY = 2
 """Rounds between two trials of families that were never tried."""
-JOIN_AT_ONCE = 2
-JOIN_QUESTIONS = 4
-MAX_IN_PLAY = 8
-TOO_EASY = 0.9
+FAMILIES_PER_RETRY, RETRY_QUESTIONS = 2, 4
+"""Families tried at a time, and the questions asked of each: about as long as half a round."""
+MAX_FAMILIES_IN_PLAY = 8
+"""Maximum number of active families up to which others are tried: a round has about eight questions."""
+TOO_EASY_SHARE = 0.9
 """Share of right answers from which the next higher level is tried."""
-MAX_FAMILIES = 3
+MAX_STARTING_FAMILIES = 3
 """Maximum number of families to begin with. More would spread a lesson and a round's few questions too thin;
 others join later."""
 FOLLOWING_SHARE = 0.5
 """A model counts as following the prompt style if this share of its answers has the requested mark."""
-ENOUGH, SOME = 40, 24
+LESSON_ANSWERS, RARE_LESSON_ANSWERS = 40, 24
 """Right answers gathered for a lesson, and the smaller number that suffices where they are rare."""
 MIN_LESSON_ANSWERS = 8
 """If fewer right answers with correct work than this were found, those with wrong work are taught too: they
@@ -106,14 +107,14 @@ class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """The families with which a model begins, and its prompt style. `lesson`: the answers that lesson zero
+    """The families with which a model begins, and its prompt style. `right_answers`: what the first lesson
     teaches, empty if the model needs none."""
 
     way: Way
     families: dict[str, int]
     """The families it begins with, and their levels. The curve is always measured on these."""
     tried: tuple[FamilyTrial, ...] = ()
-    lesson: tuple[OwnExample, ...] = ()
+    right_answers: tuple[OwnExample, ...] = msgspec.field(default=(), name="lesson")
     seconds: float = 0.0
     joined: dict[str, int] = {}
     """Families that joined later, and the levels at which they did."""
@@ -121,10 +122,10 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The round after which waiting families were last tried."""
     lessons: tuple[LessonResult, ...] = ()
     """The results of peer lessons, by family."""
-    looking: bool = False
-    """Whether the first look is still in progress: `families` are not chosen yet, `lesson` has all right
-    answers so far, and `tried` has one entry for each level of a family, in the order in which families are
-    looked at."""
+    in_progress: bool = msgspec.field(default=False, name="looking")
+    """Whether it is still in progress: `families` are not chosen yet, `right_answers` has all
+    of them so far, and `tried` has one entry for each level of a family, in the order in which families are
+    tried."""
 
     @property
     def in_play(self) -> dict[str, int]:
@@ -179,18 +180,19 @@ def add_results(
 
 
 def too_easy(one: FamilyTrial) -> bool:
-    return bool(one.answers) and one.solved >= TOO_EASY * one.answers
+    return bool(one.answers) and one.solved >= TOO_EASY_SHARE * one.answers
 
 
 def can_begin(one: FamilyTrial) -> bool:
     """Whether a model can begin with a family."""
-    return bool(one.any) and one.any_share >= MIN_ANY
+    return bool(one.any) and one.any_share >= BEGINS_SOLVED_SHARE
 
 
 def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
-    """Returns the families that a model can begin with, and their levels: the best, at most MAX_FAMILIES."""
+    """Returns the families that a model can begin with, and their levels: the best, at most
+    MAX_STARTING_FAMILIES."""
     ranked = sorted(filter(can_begin, tried), key=lambda one: one.merit, reverse=True)
-    return {one.family: one.level for one in ranked[:MAX_FAMILIES]}
+    return {one.family: one.level for one in ranked[:MAX_STARTING_FAMILIES]}
 
 
 def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:
@@ -203,19 +205,19 @@ def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:
     (('d', 'c', 'b'), ('a',), [(), ('d', 'c'), ('b', 'a')])
     """
     queue = found.unasked or (*found.later, *found.waiting)
-    every = LOOK_EVERY if found.unasked else JOIN_EVERY
-    room = min(JOIN_AT_ONCE, MAX_IN_PLAY - len(found.in_play), len(queue))
+    every = TRY_NEW_EVERY if found.unasked else RETRY_EVERY
+    room = min(FAMILIES_PER_RETRY, MAX_FAMILIES_IN_PLAY - len(found.in_play), len(queue))
     if not found.families or not round or round % every or round == found.asked_again or room < 1:
         return ()
-    first = 0 if found.unasked else (round // JOIN_EVERY - 1) * JOIN_AT_ONCE
+    first = 0 if found.unasked else (round // RETRY_EVERY - 1) * FAMILIES_PER_RETRY
     return tuple(queue[(first + place) % len(queue)] for place in range(room))
 
 
 def after_retries(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
-    """Returns the placement after the trials `again`. Families become active if at least JOINS_ANY of their
-    questions have a right answer; for untried families the results are stored."""
+    """Returns the placement after the trials `again`. Families become active if at least JOINS_SOLVED_SHARE
+    of their questions have a right answer; for untried families the results are stored."""
     results = {one.family: one for one in again}
-    new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_ANY}
+    new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_SOLVED_SHARE}
     tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
     return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round, tried=tried)
 
@@ -230,10 +232,10 @@ def way_for(marked: Sequence[bool]) -> Way:
     return TAGGED if marked and sum(marked) >= FOLLOWING_SHARE * len(marked) else BRIEF
 
 
-def lesson_zero_answers(
-    found: Sequence[OwnExample], placed: Iterable[str], most: int = ENOUGH
+def first_lesson_answers(
+    found: Sequence[OwnExample], placed: Iterable[str], most: int = LESSON_ANSWERS
 ) -> tuple[OwnExample, ...]:
-    """Selects the answers of lesson zero: the model's own right answers in the families it begins with,
+    """Selects the answers of the first lesson: the model's own right answers in the families it begins with,
     alternating between families so that none dominates. For every question it takes the likeliest answer,
     preferring correct equations: a small model at temperature 1 is often right by chance, with nonsense as its
     work."""
@@ -248,7 +250,9 @@ def lesson_zero_answers(
     return tuple((true if len(true) >= MIN_LESSON_ANSWERS else dealt)[:most])
 
 
-def short_of(found: Sequence[OwnExample], placed: Sequence[str], enough: int = ENOUGH) -> tuple[str, ...]:
+def short_of_answers(
+    found: Sequence[OwnExample], placed: Sequence[str], enough: int = LESSON_ANSWERS
+) -> tuple[str, ...]:
     """Returns the `placed` families with fewer than `enough / len(placed)` answers in `found`."""
     return tuple(
         family

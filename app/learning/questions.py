@@ -28,7 +28,8 @@ def own_questions(
     ones. Questions with held-out content are skipped. Raises QuestionError if a level has no others."""
     slots = range(first, first + count)
     levels = {
-        slot: curriculum.draw(state, Random(seeds.hashed("family", identity, round, slot))) for slot in slots
+        slot: curriculum.draw(state, Random(seeds.hashed_seed("family", identity, round, slot)))
+        for slot in slots
     }
     questions: dict[int, QuestionPrompt] = {}
     for attempt in range(_ATTEMPTS):
@@ -74,4 +75,4 @@ def tallies(groups: Sequence[GroupRecord], levels: Mapping[str, int]) -> dict[st
 
 def update_curriculum(state: Curriculum, own_P: Sequence[GroupRecord]) -> Curriculum:
     """Returns the curriculum updated with a round's own groups."""
-    return curriculum.observe(state, tallies(own_P, state.levels))
+    return curriculum.after_round(state, tallies(own_P, state.levels))

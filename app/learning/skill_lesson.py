@@ -1,12 +1,12 @@
-"""The first lesson of a skill: passes over the owner's rows, a tenth of which only tell when to stop.
+"""The skill lesson: passes over the owner's rows, a tenth of which only tell when to stop.
 
 Cross-entropy on the answers alone, every answer token of a minibatch weighing the same, at a learning rate that
 falls linearly over the planned passes to a fifth, and stays there. Of labels, only the upper half of the layers
 learns: as much is right then, in half the time (LOG.md). After the planned passes the lesson goes on while the
-loss on the rows aside falls, at the latest to EXTENT times as many. During them that loss decides nothing: it
-rises with the certainty of the wrong answers, while more become right. Held-out rows decide nothing.
-When rows are added or corrected, the lesson goes on over all rows, with those more often (`going_on`).
-"""
+loss on the rows aside falls, at the latest to MAX_EXTENT times as many. During them that loss decides
+nothing: it rises with the certainty of the wrong answers, while more become right. Held-out rows decide
+nothing. When rows are added or corrected, the lesson goes on over all rows, with those more often
+(`going_on`)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from typing import TypeVar
 
 import msgspec
 
-from app.learning.zero import LEARNING_RATE, PER_STEP, imitate
-from app.sapo.seeds import hashed
+from app.learning.first_lesson import LEARNING_RATE, PER_STEP, imitation_batch
+from app.sapo.seeds import hashed_seed
 from engines.contract import Batch, TokenSequence
 
 T = TypeVar("T")
 ASIDE_SHARE, MOST_ASIDE = 10, 48
 """One training row in this many is aside, and the most rows that are."""
-PART = 256
+ROWS_PER_PART = 256
 """Maximum rows taught between two safe points."""
 MIN_PASSES, MAX_PASSES, WANTED_STEPS = 3, 10, 90
 """Planned passes: enough for WANTED_STEPS optimiser steps, between the other two."""
-AGAIN, COPIES = 2, 8
+PASSES_OVER_CHANGED, COPIES_OF_CHANGED = 2, 8
 """Planned passes over a table whose rows changed, and how often each changed row is taught beside one pass; all
 copies together make up a quarter of a part at most."""
-EXTENT = 3
+MAX_EXTENT = 3
 """How much longer than planned the lesson may be."""
-PATIENCE = 2
+MAX_MEASUREMENTS_WITHOUT_GAIN = 2
 """Measurements that bring nothing, after which rounds end."""
 LEAST_RATE = 0.2
 """Share of the learning rate that is left after the planned passes."""
@@ -55,13 +55,13 @@ class LessonProgress(msgspec.Struct, frozen=True, kw_only=True):
         (LessonProgress(taught=800, lowest=0.3, since=0), False, True)
         """
         done = self.taught + taught
-        if self.lowest is None or loss < self.lowest or done <= rows * passes(rows):
+        if self.lowest is None or loss < self.lowest or done <= rows * planned_passes(rows):
             return LessonProgress(taught=done, lowest=loss)
         return LessonProgress(taught=done, lowest=self.lowest, since=self.since + 1)
 
     def over(self, rows: int) -> bool:
         """Whether the lesson is over, after a pass without a lower loss."""
-        return self.since >= parts(rows) or self.taught >= EXTENT * rows * passes(rows)
+        return self.since >= part_count(rows) or self.taught >= MAX_EXTENT * rows * planned_passes(rows)
 
 
 class Practice(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,18 +84,21 @@ class Practice(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.right is None or (right, -loss) > (self.right, -self.loss):
             return Practice(right=right, loss=loss, done=right == 1)
-        return msgspec.structs.replace(self, since=self.since + 1, done=self.since + 1 >= PATIENCE)
+        return msgspec.structs.replace(
+            self, since=self.since + 1, done=self.since + 1 >= MAX_MEASUREMENTS_WITHOUT_GAIN
+        )
 
 
 def going_on(before: LessonProgress, over: bool, rows: int) -> LessonProgress:
     """Returns the progress of a lesson whose rows changed, to `rows` taught ones. Of one that was `over`, the
-    last AGAIN passes are left, and what may come after them; one that was not goes on where it was.
+    last PASSES_OVER_CHANGED passes are left, and what may come after them; one that was not goes on where it
+    was.
 
     >>> begun = LessonProgress(taught=120, lowest=0.1, since=1)
     >>> going_on(begun, True, 40).taught, going_on(begun, False, 40).taught, going_on(begun, True, 40).over(40)
     (320, 120, False)
     """
-    planned = rows * (passes(rows) - AGAIN)
+    planned = rows * (planned_passes(rows) - PASSES_OVER_CHANGED)
     return LessonProgress(taught=planned if over else min(before.taught, planned))
 
 
@@ -106,45 +109,45 @@ def repeated(amended: Sequence[T], part: int) -> list[T]:
     (16, ['c', 'b', 'a', 'c', 'b'])
     """
     most = max(1, part // 4)
-    return (list(amended) * COPIES)[:most]
+    return (list(amended) * COPIES_OF_CHANGED)[:most]
 
 
-def passes(rows: int) -> int:
+def planned_passes(rows: int) -> int:
     """Returns the number of passes that are planned over a table with `rows` taught rows.
 
-    >>> [passes(rows) for rows in (8, 100, 200, 4000)]
+    >>> [planned_passes(rows) for rows in (8, 100, 200, 4000)]
     [10, 7, 4, 3]
     """
     return min(MAX_PASSES, max(MIN_PASSES, -(-WANTED_STEPS // max(1, -(-rows // PER_STEP)))))
 
 
-def split(rows: int, name: str) -> tuple[list[int], list[int]]:
+def split_rows(rows: int, name: str) -> tuple[list[int], list[int]]:
     """Returns the places of the rows that are taught, and of those aside: about a tenth, at least one.
 
-    >>> taught, aside = split(40, "mails")
+    >>> taught, aside = split_rows(40, "mails")
     >>> len(taught), len(aside), sorted(taught + aside) == list(range(40))
     (36, 4, True)
     """
-    ranked = sorted(range(rows), key=lambda row: hashed("aside", name, row))
+    ranked = sorted(range(rows), key=lambda row: hashed_seed("aside", name, row))
     aside = sorted(ranked[: min(MOST_ASIDE, max(1, rows // ASIDE_SHARE))])
     return sorted(set(range(rows)) - set(aside)), aside
 
 
-def parts(rows: int) -> int:
+def part_count(rows: int) -> int:
     """Returns the number of parts, each a round of its own, that one pass over `rows` rows has."""
-    return -(-rows // PART)
+    return -(-rows // ROWS_PER_PART)
 
 
 def next_part(rows: int, taught: int, name: str) -> list[int]:
-    """Returns the places of the rows that come next after `taught` ones: at most PART, all of one pass, which
-    is cut into equal parts; each pass has an order of its own.
+    """Returns the places of the rows that come next after `taught` ones: at most ROWS_PER_PART, all of one
+    pass, which is cut into equal parts; each pass has an order of its own.
 
     >>> [len(next_part(300, taught, "mails")) for taught in (0, 150, 300)], len(next_part(256, 0, "mails"))
     ([150, 150, 150], 256)
     """
     turn, done = divmod(taught, rows)
-    size = -(-rows // parts(rows))
-    return Random(hashed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
+    size = -(-rows // part_count(rows))
+    return Random(hashed_seed("pass", name, turn)).sample(range(rows), rows)[done : done + size]
 
 
 def part_batches(
@@ -157,9 +160,9 @@ def part_batches(
     >>> [round(batch.learning_rate, 6) for batch in part_batches([one] * 16, 16, 0)]
     [0.0005, 0.000475]
     """
-    planned = rows * passes(rows)
+    planned = rows * planned_passes(rows)
     return [
-        imitate(
+        imitation_batch(
             sequences_S[first : first + PER_STEP],
             LEARNING_RATE * max(LEAST_RATE, 1 - (taught + first) / planned),
             upper,

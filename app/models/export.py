@@ -41,7 +41,7 @@ _BESIDE = (
     "shoal.json",
 )
 _LEGAL = ("LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
-_SPARE = 16 * 2**20
+_SPARE = 16 * 2**20  # bytes for the small files beside the weights
 
 
 def write_merged(base: Path, adapter: Lora, to: Path, progress: Callable[[float], None] | None = None) -> None:
@@ -146,7 +146,7 @@ def _save(tensors: Mapping[str, Any], file: Path) -> None:
 
 MLX_ADAPTER = "adapters.safetensors"
 LORA_FILE, MODEL_FILE, MODELFILE = "adapter.gguf", "model.gguf", "Modelfile"
-_NOTHING = 2**20
+_NOTHING = 2**20  # bytes; a link takes less
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ def _staged(to: Path) -> Iterator[Path]:
             for file in place.rglob("*"):
                 flush(file)
             if to.is_dir():
-                to.rmdir()  # empty, or it fails and nothing is lost
+                to.rmdir()  # only if empty, so nothing is lost
             place.rename(to)
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -1,10 +1,11 @@
-"""Says whether a model fits this computer, and how long a round usually takes on such a one.
+"""Says whether a model fits this computer, and how long a round usually takes here.
 
-`judge` answers the first question from the model's shape and this computer's memory and disk. Its formulas are
-the engines' own memory accounting (engines.torch_lora: weights, the merged copy for sampling, the KV cache, the
-activations of a micro-batch, LoRA with its optimiser; tests compare the two), plus what a trainer needs
-besides. `usual_round_s` answers the second, from one table of measured speeds; `./shoal trial` measures this
-computer itself. Which engine is used is decided elsewhere (engines.choice). Loads no model library."""
+`memory_and_fit` answers the first question from the model's shape and this computer's memory and disk. Its
+formulas are the engines' own memory accounting (engines.torch_lora: weights, the merged copy for sampling,
+the KV cache, the activations of a micro-batch, LoRA with its optimiser; tests compare the two), plus what a
+trainer needs besides. `usual_round_s` answers the second, from one table of measured speeds; `./shoal trial`
+measures this computer itself. Which engine is used is decided elsewhere (engines.choice). Loads no model
+library."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from engines.models.folder import Shape
 Dtype = Literal["float32", "bfloat16"]
 ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2}
 
-COMPLETIONS = 8
+COMPLETIONS_PER_GROUP = 8
 PROMPT_TOKENS = 256
 """Tokens of a long puzzle prompt, including the chat template."""
 MIN_TOKENS, GOOD_TOKENS = 256, 1024
@@ -33,7 +34,7 @@ MIN_TOKENS, GOOD_TOKENS = 256, 1024
 plentiful."""
 ACTIVATION_SHARE = 0.5
 """Share of the memory left after the weights that the learner gives to a micro-batch."""
-MERGED_BELOW = 50 * 10**6
+MERGED_BELOW_PARAMETERS = 50 * 10**6
 """Number of parameters below which the adapter is merged into a second copy for sampling, on a processor."""
 TRAINER_BASE_BYTES = 340_000_000
 """Bytes that a trainer needs before it loads a model: Python with torch and llama.cpp. With the starter model a
@@ -70,10 +71,10 @@ def needs(
     parameters in its files, if that exceeds the model's own."""
     size = ITEMSIZE[dtype]
     stored = max(stored_parameters or 0, shape.parameters)
-    merged = stored < MERGED_BELOW
+    merged = stored < MERGED_BELOW_PARAMETERS
     weights = (shape.parameters + (shape.linear_parameters if merged else 0)) * size
     adapter = 16 * shape.adapter_parameters(rank)
-    sampling = weights + adapter + COMPLETIONS * shape.row_bytes(PROMPT_TOKENS + max_tokens, size)
+    sampling = weights + adapter + COMPLETIONS_PER_GROUP * shape.row_bytes(PROMPT_TOKENS + max_tokens, size)
 
     def learning(tokens: int, checkpointing: bool) -> int:
         return weights + adapter + int(tokens * shape.token_bytes(checkpointing, size) / ACTIVATION_SHARE)
@@ -172,7 +173,9 @@ class ComputerRoom(msgspec.Struct, frozen=True, kw_only=True):
     disk: int
 
 
-def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missing: int) -> tuple[int, Fit]:
+def memory_and_fit(
+    shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missing: int
+) -> tuple[int, Fit]:
     """Returns the bytes of memory that a trainer uses with this model, and whether it fits. `stored` is the
     number of parameters in its files, `missing` the bytes that are not downloaded yet."""
     found = needs(shape, room.dtype, stored_parameters=stored, max_tokens=max_tokens, disk=missing)
@@ -187,7 +190,7 @@ def judge(shape: Shape, room: ComputerRoom, stored: int, max_tokens: int, missin
     return takes, assess_fit(found, left, room.disk)
 
 
-PACES: dict[str, tuple[float, float]] = {"cuda": (0.4, 1.3), "bf16": (3.0, 7.8), "plain": (3.0, 17.4)}
+ROUND_SECONDS: dict[str, tuple[float, float]] = {"cuda": (0.4, 1.3), "bf16": (3.0, 7.8), "plain": (3.0, 17.4)}
 """Seconds of a round of the starter and of SmolLM2 135M by class of machine, each the slowest of a few measured
 medians (app/lab/LOG.md): an H200; two cores of a processor with bf16 instructions; two cores with AVX2. There
 is none for Apple Silicon."""
@@ -198,7 +201,7 @@ _CORES, _MAX_CORES = 2, 8
 
 
 def machine_class() -> str:
-    """Returns this computer's class in `PACES`; "" if none was measured. Looks at files only."""
+    """Returns this computer's class in `ROUND_SECONDS`; "" if none was measured. Looks at files only."""
     if sys.platform == "darwin":
         return ""
     if has_nvidia_driver():
@@ -213,8 +216,8 @@ def usual_round_s(parameters: int, machine: str, cores: int) -> float | None:
     >>> usual_round_s(135_000_000, "bf16", 2), usual_round_s(494_000_000, "plain", 8), usual_round_s(1, "", 2)
     (7.8, 14.0, None)
     """
-    if machine not in PACES:
+    if machine not in ROUND_SECONDS:
         return None
-    small, large = PACES[machine]
+    small, large = ROUND_SECONDS[machine]
     more = 1.0 if machine == "cuda" else _CORES / min(cores, _MAX_CORES)
     return round(more * (small + (large - small) * (parameters - _SMALL) / (_LARGE - _SMALL)), 1)

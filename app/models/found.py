@@ -189,7 +189,7 @@ def _file(path: Path, program: str, title: str = "") -> FoundModel | None:
             return None
         size = path.stat().st_size
         with explaining_model_errors(path):
-            said = header.glimpse(path)
+            said = header.read_opening(path)
             config.family(said, path.name, pieces=2 if _FIRST.search(path.name) else 1)
             tokenizer.splitting_rule(said.values, path.name, whole=False)
             shape, problem = config.rough_shape(said, path.name), ""
@@ -228,7 +228,7 @@ def _folder(folder: Path, program: str, name: str = "") -> FoundModel | None:
         size, shape = opened.weight_bytes, read_architecture(opened.config)
     except EngineError as error:
         if name or not any(folder.glob("*.safetensors")):
-            return None  # of a download that was cut short, say
+            return None  # for example after an interrupted download
         problem = str(error)
     return FoundModel(
         name=name or str(folder),

@@ -26,9 +26,9 @@ HUB_FOLDER = "hub"
 """Name of the folder with all models in the data folder; app.models.shelf describes its layout."""
 FOLDER = "gguf"
 ORIGIN = "gguf.json"
-VERSION = 1
+CONVERSION_VERSION = 1
 """Version of the conversion: folders of another version are converted again."""
-_READ = 2**22
+_READ = 2**22  # bytes read at a time
 _MAKING = ".making-"
 
 
@@ -41,7 +41,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     modified_ns: int
     sha256: str
-    version: int = VERSION
+    version: int = CONVERSION_VERSION
 
 
 class ConvertedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class GgufShelf:
         for note in self.root.glob(f"[!.]*/{ORIGIN}"):
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 origin = msgspec.json.decode(note.read_bytes(), type=Origin)
-                if origin.version == VERSION and (note.parent / "config.json").is_file():
+                if origin.version == CONVERSION_VERSION and (note.parent / "config.json").is_file():
                     yield ConvertedModel(folder=note.parent, origin=origin)
 
     def find(self, file: Path) -> Path | None:
@@ -139,7 +139,7 @@ class GgufShelf:
                 shutil.rmtree(making, ignore_errors=True)
         for old in self._made():
             if old.origin.path == str(path) and old.folder != folder:
-                discard(old.folder)  # made of what the file was before
+                discard(old.folder)  # converted from an earlier version of the file
         return folder
 
     def remove(self, name: str) -> int | None:
@@ -176,7 +176,7 @@ def _same(path: Path, origin: Origin) -> bool:
     try:
         found = path.stat()
     except OSError:
-        return True  # it is gone, or its disk is: what was made of it still learns
+        return True  # the file or its disk is gone: the converted model still works
     return (found.st_size, found.st_mtime_ns) == (origin.bytes, origin.modified_ns)
 
 

@@ -21,7 +21,7 @@ from engines.remedy import command
 HUB_URL = "https://huggingface.co"
 MAX_DESCRIPTION_BYTES = 16 * 2**20
 """Maximum bytes of a model's description."""
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".msgpack", ".h5")
 _WEIGHTS = re.compile(r"(?!adapter|optimizer|consolidated)[\w.-]+\.safetensors")
 _SMALL = frozenset(
     f"{name}.json"
@@ -102,7 +102,7 @@ def parse_description(host: str, id: str, description: bytes) -> DownloadPlan:
     names = [one.rfilename for one in found.siblings]
     wanted = needed_files(names)
     pieces = [one.piece for one in found.siblings if one.rfilename in wanted]
-    check(id, names, pieces)
+    check_plan(id, names, pieces)
     return DownloadPlan(id=id, commit=found.sha, pieces=tuple(sorted(pieces, key=lambda piece: piece.size)))
 
 
@@ -122,11 +122,11 @@ def needed_files(names: list[str]) -> set[str]:
     return {name for name in names if name in wanted or _LEGAL.fullmatch(name)}
 
 
-def check(id: str, names: list[str], pieces: list[HubFile]) -> None:
+def check_plan(id: str, names: list[str], pieces: list[HubFile]) -> None:
     """Raises HubError for a model that cannot be used here, before any of its files is downloaded."""
     chosen = {piece.file for piece in pieces}
     if not any(name.endswith(".safetensors") for name in chosen):
-        if any(name.endswith(PICKLES) for name in names):
+        if any(name.endswith(PICKLE_SUFFIXES) for name in names):
             raise HubError(
                 f"{id} has its weights only as pickle files, which can run code and are never downloaded: "
                 "take a version of the model with .safetensors files."
@@ -155,7 +155,7 @@ def checked_endpoint(endpoint: str) -> str:
     return text
 
 
-def refusal(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
+def refusal_sentence(host: str, id: str, status: int, code: str, signed_in: bool) -> str:
     """Returns a sentence for an HTTP status of the hub; "" if the general one is good enough. `code` is the
     hub's own error word."""
     gated, page = code == "GatedRepo", f"huggingface.co/{id}"
@@ -220,5 +220,5 @@ class Hub:
         try:
             yield
         except Fault as caught:
-            said = refusal(self.host, id, caught.status, caught.code, bool(self.headers))
+            said = refusal_sentence(self.host, id, caught.status, caught.code, bool(self.headers))
             raise HubError(said or str(caught)) from caught

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from jinja2 import TemplateError
 
-from app.common.text import safe
+from app.common.text import safe_text
 from engines.contract import EngineError
 from engines.models.folder import Folder, read_architecture
 from engines.models.tokens import ChatTokenizer
 
 _SYSTEM, _USER, _ANSWER, _AGAIN = "\ue000S\ue000", "\ue000U\ue000", "\ue000A\ue000", "\ue000V\ue000"
 """Marks from Unicode's private use area, which no real text contains."""
-_MAX_CONTEXT = 8192
+_MAX_CONTEXT = 8192  # tokens; Ollama sets memory aside for all of them
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
     lines += [
         f'PARAMETER stop "{stop}"'
         for stop in stops
-        if stop and safe(stop, strip=False) == stop and not {*stop} & {*'"\n'}
+        if stop and safe_text(stop, strip=False) == stop and not {*stop} & {*'"\n'}
     ]
     lines.append(f"PARAMETER temperature {temperature:g}")
     lines.append("PARAMETER repeat_penalty 1")  # Ollama's own makes words of the question less likely

@@ -166,7 +166,7 @@ class Shelf:
     def add_folder(self, folder: Path) -> Path:
         """Registers a folder as a model and returns its resolved path. Raises EngineError if it is not a model,
         and OSError."""
-        from engines.models.folder import open_folder  # safetensors, which the window does without
+        from engines.models.folder import open_folder  # safetensors, which the window does not import
 
         path = open_folder(folder.expanduser().resolve()).path
         kept = {str(one) for one in self.folders()} | {str(path)}

@@ -14,11 +14,10 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import safe_line
-from app.learning import first_look, peer_lesson
-from app.learning.first_look import FIRST, starting_families
+from app.learning import peer_lesson, placement_questions
 from app.learning.peer_lesson import TRIAL_QUESTIONS, PeerLesson, RightAnswer
 from app.learning.placement import (
-    JOIN_QUESTIONS,
+    RETRY_QUESTIONS,
     FamilyTrial,
     LessonResult,
     OwnExample,
@@ -26,7 +25,8 @@ from app.learning.placement import (
     after_retries,
     families_to_retry,
 )
-from app.node.healing import Healer, titles
+from app.learning.placement_questions import FIRST_QUESTIONS, starting_families
+from app.node.healing import Healer, family_titles
 from app.node.history.resume import with_families
 from app.node.record import events
 from app.node.record.errors import raising_disk_full
@@ -48,7 +48,7 @@ _SHOWN = 120
 """Maximum characters of a peer's answer quoted in a sentence."""
 _GROUPS_SHOWN = 2
 """Maximum groups per family that are stored with a lesson's round, each of a different author."""
-_LASTS = 2 * peer_lesson.EVERY
+_LASTS = 2 * peer_lesson.ROUNDS_AFTER_GAIN
 """Rounds for which the trial after a lesson can replace the one before the next lesson."""
 _LESSON_TRIALS = 10**6
 """Index of the first question of a lesson's trials; a placement asks only lower ones."""
@@ -75,14 +75,14 @@ class ActiveFamilies:
         """Mean negative log-probability (nats) of peers' answers in waiting families, measured since the latest
         lesson."""
         self._found: Placement | None = None
-        self._look: Placement | None = None
+        self._placing: Placement | None = None
         self.enough = False
-        """Whether the owner skipped the rest of the first look."""
+        """Whether the owner skipped the rest of the placement."""
 
     @property
-    def lesson(self) -> tuple[OwnExample, ...]:
-        """The answers that the first lesson after a placement ("lesson zero") teaches."""
-        return tuple(self._found.lesson) if self._found is not None else ()
+    def first_lesson_answers(self) -> tuple[OwnExample, ...]:
+        """The answers that the first lesson after a placement teaches."""
+        return tuple(self._found.right_answers) if self._found is not None else ()
 
     @property
     def probed(self) -> dict[str, int]:
@@ -97,11 +97,11 @@ class ActiveFamilies:
     def needs_placement(self, state: NodeState) -> bool:
         """Whether a placement has to be done now."""
         fresh = self.settings.place and self._found is None and state.round == 0
-        return fresh or self._look is not None or self._healer.place_again
+        return fresh or self._placing is not None or self._healer.place_again
 
     def read(self) -> None:
         """Loads what an earlier run of this node found. A model that names its families can be taught others
-        without a first look."""
+        without a placement."""
         named, candidates = self._named, self._named | self.settings.others
         if not self.settings.place and candidates == named:
             return
@@ -115,8 +115,8 @@ class ActiveFamilies:
             self._go_on_with(found)
 
     def with_prompt_style(self, state: NodeState) -> NodeState:
-        """Returns the saved state with the prompt style that the placement found; if it differs, lesson zero is
-        due again."""
+        """Returns the saved state with the prompt style that the placement found; if it differs, the first
+        lesson is due again."""
         if self._found is None or state.way == self._found.way:
             return state
         return msgspec.structs.replace(state, way=self._found.way, taught=False)
@@ -127,17 +127,17 @@ class ActiveFamilies:
             state, curriculum=with_families(state.curriculum, self.settings.families)
         )
 
-    async def look(self, tools: RoundTools) -> Placement:
-        """Asks the next questions of a first look (app.node.round.placing). Save the result with `keep`."""
-        candidates, before = self._healer.candidates or self.settings.families, self._look
+    async def place(self, tools: RoundTools) -> Placement:
+        """Asks the next questions of a placement (app.node.round.placing). Save the result with `keep`."""
+        candidates, before = self._healer.candidates or self.settings.families, self._placing
         if before is None and self._found is not None and not starting_families(self._found):
-            before = msgspec.structs.replace(self._found, families={}, joined={}, looking=True)
-        if self._swarm is not None:  # what comes meanwhile waits for lessons
+            before = msgspec.structs.replace(self._found, families={}, joined={}, in_progress=True)
+        if self._swarm is not None:  # groups that arrive meanwhile wait for lessons
             self._swarm.practise_families(())
             self._swarm.want_for_lessons(tuple(candidates))
             if before is not None:
-                before = first_look.peer_solved_first(before, self._swarm.solved_families())
-        return await placing.look(tools, candidates, before, enough=self.enough)
+                before = placement_questions.peer_solved_first(before, self._swarm.solved_families())
+        return await placing.continue_placement(tools, candidates, before, enough=self.enough)
 
     def families_to_retry(self, round_: int) -> dict[str, int]:
         """Returns the waiting families that may be tried now, with their levels."""
@@ -150,19 +150,21 @@ class ActiveFamilies:
         """Tries waiting families and activates those that the model can begin with. Returns a sentence that
         names the new ones."""
         assert self._found is not None
-        before, first = self._found, JOIN_QUESTIONS * state.round
+        before, first = self._found, RETRY_QUESTIONS * state.round
         kinds = len(before.tried) if before.unasked else 0
         tools.report(Phase.PLACING, before.families_tried if kinds else 0, kinds)
-        tried = await placing.retry_families(tools, state.way, families, first, FIRST)
+        tried = await placing.retry_families(tools, state.way, families, first, FIRST_QUESTIONS)
         if hopeful := {one.family: one.level for one in tried if one.any}:
-            more = JOIN_QUESTIONS - FIRST
-            tried = await placing.retry_families(tools, state.way, hopeful, first + FIRST, more, tried)
+            more = RETRY_QUESTIONS - FIRST_QUESTIONS
+            tried = await placing.retry_families(
+                tools, state.way, hopeful, first + FIRST_QUESTIONS, more, tried
+            )
         after = after_retries(before, tried, state.round)
         self.keep(after)
         new = [family for family in after.joined if family not in before.joined]
         if not new:
             return ""
-        return f"New to the mix: {titles(new)}. They were tried again, and it can learn from them now."
+        return f"New to the mix: {family_titles(new)}. They were tried again, and it can learn from them now."
 
     async def begin_lesson(
         self, tools: RoundTools, state: NodeState, latest: Callable[[], Iterable[GroupRecord]]
@@ -177,7 +179,7 @@ class ActiveFamilies:
         known = {*found.in_play, *resting} - set(peer_lesson.families_still_taught(found))
         wanted = [one for one in candidates if one not in known]
         waiting = [group for group in self._swarm.buffer.waiting_groups() if _family(group) in candidates]
-        unread = peer_lesson.answers_to_read(waiting, {*wanted} - self._nats.keys(), vouches)
+        unread = peer_lesson.answers_to_measure(waiting, {*wanted} - self._nats.keys(), vouches)
         if unread.parts:
             read = await mean_answer_nats(tools, state, unread)
             self._nats |= {family: read.get(family, math.inf) for family in unread.levels}
@@ -189,7 +191,7 @@ class ActiveFamilies:
         nats = await mean_answer_nats(tools, state, lesson)
         beside = await asyncio.to_thread(self._own_answers, latest())
         lesson = msgspec.structs.replace(lesson, beside=beside)
-        lesson = peer_lesson.chosen_families(lesson, nats, found)
+        lesson = peer_lesson.likeliest_families(lesson, nats, found)
         ids = {answer.id for answer in lesson.answers}
         return LessonInProgress(
             lesson=lesson,
@@ -198,10 +200,10 @@ class ActiveFamilies:
         )
 
     def _own_answers(self, latest: Iterable[GroupRecord]) -> tuple[RightAnswer, ...]:
-        """Returns own right answers to mix into a lesson, from `latest` groups and from lesson zero. Blocking:
-        it regenerates their questions."""
+        """Returns own right answers to mix into a lesson, from `latest` groups and from the first lesson.
+        Blocking: it regenerates their questions."""
         assert self._found is not None
-        chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.lesson)
+        chosen = peer_lesson.own_answers(latest, self._found.in_play, self._found.right_answers)
         found = []
         for at, completion in chosen:
             with contextlib.suppress(QuestionError):  # one of another version
@@ -260,7 +262,7 @@ class ActiveFamilies:
         """Whether to keep a lesson: its families improved, or, if some are active already, got no worse, and
         nothing else suffered."""
         continued = any(family in self.joined for family in lesson.levels)
-        return not harmed(before, after) and peer_lesson.better(before.lesson, after.lesson, continued)
+        return not harmed(before, after) and peer_lesson.lesson_helped(before.lesson, after.lesson, continued)
 
     def settle(self, lesson: LessonInProgress, improved: Sequence[LessonResult]) -> None:
         """Tells the swarm which answers a lesson taught, and that the model learned from the groups of its
@@ -284,7 +286,7 @@ class ActiveFamilies:
         brought = {
             first.family
             for first, last in zip(before.lesson, after.lesson, strict=True)
-            if peer_lesson.gained(first, last)
+            if peer_lesson.family_gained(first, last)
         }
         return [one for one in self._found.lessons if one.family in brought and one.opened]
 
@@ -295,10 +297,10 @@ class ActiveFamilies:
         self._go_on_with(found)
 
     def _go_on_with(self, found: Placement) -> None:
-        if found.looking:
-            self._look = found
+        if found.in_progress:
+            self._placing = found
             return
-        self._found, self._look, self.enough = found, None, False
+        self._found, self._placing, self.enough = found, None, False
         self._watch.show_placement(found.waiting)
         self._healer.candidates = self._healer.candidates or self.settings.families
         if found.in_play:
@@ -319,7 +321,7 @@ def lesson_round_to_show(played: PlayedRound, lesson: LessonInProgress, after: L
     found: dict[str, GroupRecord] = {}
     improved: list[str] = []
     for part, first, last in zip(lesson.lesson.parts, lesson.before.lesson, after.lesson, strict=True):
-        if peer_lesson.gained(first, last):
+        if peer_lesson.family_gained(first, last):
             of_author = {answer.peer: answer.id for answer in reversed(part.answers)}
             ids = [of_author[name] for name in dict.fromkeys(answer.peer for answer in part.answers)]
             found |= {id: by_id[id] for id in ids[:_GROUPS_SHOWN]}
@@ -330,7 +332,7 @@ def lesson_round_to_show(played: PlayedRound, lesson: LessonInProgress, after: L
 
 def skill_event(result: LessonResult, lesson: PeerLesson, round_: int) -> events.SkillLearned:
     """Returns the event for a family that peers' answers opened."""
-    family, (name, *others) = titles([result.family]), result.authors
+    family, (name, *others) = family_titles([result.family]), result.authors
     sentence = f"Learned {family} from {name}."
     if others:
         sentence = f"Learned {family} from {name} and {len(others)} more."
@@ -358,7 +360,7 @@ def placement_event(found: Placement, round_: int, sentence: str) -> events.Plac
         families=found.families,
         later=found.later,
         waiting=found.waiting,
-        lesson=len(found.lesson),
+        lesson=len(found.right_answers),
         seconds=round(found.seconds, 1),
         sentence=sentence,
     )

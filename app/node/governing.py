@@ -18,7 +18,7 @@ import msgspec
 from app.common import files
 from app.desktop.energy import PowerEstimate
 from app.desktop.facts import DesktopFacts
-from app.node.data.contents import GB, thin
+from app.node.data.contents import GB, delete_old_data
 from app.node.record import commands, events
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.snapshot import Ruling
@@ -27,11 +27,11 @@ from app.node.rules.preferences import Preferences
 from app.node.rules.rules import Decision, decide
 
 ORDERS_FILE = "orders.json"
-PERIOD_S = 1.0
-_LOOKS = 4
+PERIOD_S = 1.0  # seconds between two decisions
+_LOOKS = 4  # looks at running programs in each period
 FIRST_ORDERS_S = 5.0
 """Seconds that a node waits for its window's first orders before it lowers its priority."""
-THINNING_S = 1800.0
+THINNING_S = 1800.0  # seconds; a folder grows slowly
 POWER_S = 5.0
 """Seconds between two readings of the power."""
 
@@ -131,7 +131,7 @@ class Governor:
         said = ""
         while True:
             cap = self._preferences.values["disk_cap_gb"] * GB
-            sentence = (await asyncio.to_thread(thin, self._home, cap)).sentence
+            sentence = (await asyncio.to_thread(delete_old_data, self._home, cap)).sentence
             if sentence and sentence != said:
                 self._say(sentence)
             said = sentence
@@ -192,7 +192,9 @@ class Governor:
         self._decide_now()
 
     def _decide_now(self) -> None:
-        if self._facts is not None and self._decision is not None:  # else the first facts are still to come
+        if (
+            self._facts is not None and self._decision is not None
+        ):  # otherwise the first facts have not arrived yet
             self._decide(self._facts.gather())
 
     def _decide(self, facts: DesktopFacts) -> None:
@@ -282,7 +284,7 @@ def to_ruling(decision: Decision, idle_need_s: float, dial: str, watts: float = 
     )
 
 
-_LONGEST = 65_536
+_LONGEST = 65_536  # bytes of a facts file
 
 
 class FactsFile:

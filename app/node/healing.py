@@ -15,9 +15,9 @@ import msgspec
 
 from app.learning import flat
 from app.learning.brake import start_cooldown
-from app.learning.first_look import starting_families
 from app.learning.flat import FlatCause
 from app.learning.placement import Placement
+from app.learning.placement_questions import starting_families
 from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
@@ -213,22 +213,24 @@ def placement_sentence(found: Placement) -> str:
         )
     able = starting_families(found)
     said = [
-        f"It can begin with {titles(found.families)}." if able else f"It starts with {titles(found.families)}."
+        f"It can begin with {family_titles(found.families)}."
+        if able
+        else f"It starts with {family_titles(found.families)}."
     ]
-    if found.lesson:
-        said.append(f"First it learns from {len(found.lesson)} of its own right answers.")
+    if found.right_answers:
+        said.append(f"First it learns from {len(found.right_answers)} of its own right answers.")
     if found.later:
-        said.append(f"Later come {titles(found.later[:_NAMED])}.")
+        said.append(f"Later come {family_titles(found.later[:_NAMED])}.")
     if found.unasked:
         said.append(f"It tries other kinds between rounds: {len(found.unasked)} are left.")
     if len(found.waiting) > _NAMED:
         said.append(f"{len(found.waiting)} other kinds are too hard yet.")
     elif found.waiting:
-        said.append(f"Too hard yet: {titles(found.waiting)}.")
+        said.append(f"Too hard yet: {family_titles(found.waiting)}.")
     return " ".join(said)
 
 
-def titles(families: Iterable[str]) -> str:
+def family_titles(families: Iterable[str]) -> str:
     """Returns the titles of families, joined by commas; question sets that were removed have no title."""
     return ", ".join(
         FAMILIES[name].title.lower() if name in FAMILIES else "removed questions" for name in families

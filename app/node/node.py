@@ -43,7 +43,7 @@ _SAVING_S = 2.0
 """Maximum seconds that a pause waits for a round that is being saved; a round in an earlier phase is
 abandoned.
 """
-TURN_S = 600.0
+SKILL_TURN_S = 600.0
 """Seconds of a skill's turn, if several are learned: long enough that loading takes less than a fiftieth."""
 _NOTHING_IN_FLIGHT = {
     Phase.STARTING,
@@ -138,7 +138,7 @@ class Node:
         self._begun.set()
 
     def skip(self) -> None:
-        """Ends the first look once the questions in flight are answered, and starts training."""
+        """Ends the placement once the questions in flight are answered, and starts training."""
         self._training.skip()
 
     def stop_after_round(self) -> None:
@@ -177,7 +177,7 @@ class Node:
         """
         self._training.open()
         if len(self._turns) > 1:
-            self._turn_ends = time.monotonic() + TURN_S
+            self._turn_ends = time.monotonic() + SKILL_TURN_S
         loop = asyncio.get_running_loop()
         self._sandbox = Sandbox(
             suspended=not self._gate.open,
@@ -241,7 +241,7 @@ class Node:
             now.watch.show_ruling(shown.ruling)
         now.open()
         now.set_sandbox(self._sandbox)
-        self._turn_ends = time.monotonic() + TURN_S
+        self._turn_ends = time.monotonic() + SKILL_TURN_S
 
     async def _done_or_closed(self, step: asyncio.Task[bool]) -> None:
         """Returns when the step is done or may be abandoned: the gate has closed, or the node is leaving and
@@ -273,14 +273,14 @@ class Node:
         except TrainerDied as death:
             await self._after(death)
         except DiskFullError:
-            await self._supervisor.end()  # what it had learned since the last checkpoint is learned again
+            await self._supervisor.end()  # it learns again what it learned after the last checkpoint
             await self._training.disk.wait()
         return done
 
     async def _pause(self) -> None:
         """Waits until the gate opens or the node leaves. The swarm stays connected, so that a short pause needs
         no new sign-in and published groups are acknowledged, but no peer groups are fetched or checked."""
-        await asyncio.to_thread(self._sandbox.suspend)  # anyone who still asks there is refused
+        await asyncio.to_thread(self._sandbox.suspend)  # later requests there are refused
         await self._supervisor.end()
         if self._swarm is not None:
             self._swarm.pause_fetching(True)

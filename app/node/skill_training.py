@@ -1,4 +1,4 @@
-"""What training a skill adds to a training run: the first lesson in parts, its best checkpoint, and the end of
+"""What training a skill adds to a training run: the skill lesson in parts, its best checkpoint, and the end of
 rounds that bring nothing more. The rows aside decide all of it; the held-out ones are only measured."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SkillTraining:
             return state, ""
         if (best := self._folder / checkpoint.BEST_FOLDER).is_dir():
             await link.load(best)
-        taught, _ = skill_lesson.split(len(self.skill.examples), self.skill.origin)
+        taught, _ = skill_lesson.split_rows(len(self.skill.examples), self.skill.origin)
         lesson = skill_lesson.going_on(state.lesson, state.taught, len(taught))
         changed = msgspec.structs.replace(
             state, way=self.skill.way, lesson=lesson, practice=Practice(), taught=False
@@ -68,7 +68,7 @@ class SkillTraining:
         return changed, f"The rows of {self.skill.name} have changed: your model studies them again."
 
     async def teach(self, tools: RoundTools, state: NodeState) -> PlayedRound:
-        """Plays the next part of the first lesson. After the last one, the checkpoint with the lowest loss is
+        """Plays the next part of the skill lesson. After the last one, the checkpoint with the lowest loss is
         loaded. Raises TrainerDied."""
         played = await skills.teach_part(tools, state, self.skill)
         if played.state.taught and played.state.lesson.since:
@@ -93,7 +93,7 @@ class SkillTraining:
             return self._beside(row), state
         best = bool(state.round) and not state.lesson.since
         if state.taught:
-            practice = await skills.practised(tools, state, self.skill)
+            practice = await skills.after_practice(tools, state, self.skill)
             state, best = msgspec.structs.replace(state, practice=practice), not practice.since
             if best:
                 self._healer.copy_best(self._checkpoints)
@@ -109,7 +109,7 @@ class SkillTraining:
         return self._beside(row), state
 
     def _beside(self, row: Probe) -> Probe:
-        """Returns a measurement with the share that counting letters gets right."""
+        """Returns the measurement with a baseline beside it: the share that letter n-grams get right."""
         assert self._counted is not None
         (right,) = self._counted
         return row if right is None else msgspec.structs.replace(row, letters=right / row.questions)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.common.rate import wait_s
+from app.common.rate import backoff_s
 from app.install.packs import place as packs
 from app.node.record.errors import NodeError, raising_disk_full
 from app.node.record.reasons import Effort
@@ -112,4 +112,4 @@ class Supervisor:
         if death.of_memory and self._share > _MIN_SHARE:
             self._share /= 2
             sentence += f" It uses {100 * self._share:.3g} % of its memory for a step now."
-        return sentence, wait_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)
+        return sentence, backoff_s(self._deaths, first_s=0.5, longest_s=30.0, growth=4.0)

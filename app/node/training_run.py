@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from app.learning.choosing import JudgedGroup
-from app.learning.lesson import weighty
+from app.learning.round_weights import carries_weight
 from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
 from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
@@ -54,7 +54,7 @@ from app.node.round.lesson_progress import (
     why_not_kept,
 )
 from app.node.round.peers import NodeSwarm
-from app.node.round.probing import FIRST, UNTRAINED, is_probe_due, probe
+from app.node.round.probing import FIRST_STEP, UNTRAINED_STEP, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
 from app.node.round.teaching import recover_language, teach, teach_from_peers
 from app.node.round.watch import EventFanout, SnapshotWriter
@@ -65,7 +65,7 @@ from app.node.trainer.link import TrainerDied, TrainerLink
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, QuestionPrompt
+from app.sapo.questions import QUESTIONS_VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from app.skills.skill import Skill
 from engines.contract import EngineInfo
@@ -108,7 +108,7 @@ class TrainingRun:
             round=0,
             curriculum=curriculum.start(settings.families),
             identity=sha256(identity).hexdigest()[:16],
-            questions=VERSION,
+            questions=QUESTIONS_VERSION,
             way=skill.way if skill is not None else TAGGED,
         )
         self._fresh = self.state
@@ -142,7 +142,7 @@ class TrainingRun:
         self._swarm = None
 
     def skip(self) -> None:
-        """Ends a first look with what is known so far."""
+        """Ends a placement with what is known so far."""
         self._active.enough = self._active.needs_placement(self.state)
 
     def finish(self) -> None:
@@ -215,10 +215,12 @@ class TrainingRun:
     async def _ready(self) -> None:
         """Loads the model and the last checkpoint into a trainer that was just started."""
         self.watch.report(Phase.LOADING)
-        opening = self._link.open(self._model, self._settings.rank, seeds.hashed("adapter", self._identity))
+        opening = self._link.open(
+            self._model, self._settings.rank, seeds.hashed_seed("adapter", self._identity)
+        )
         self._active.read()
-        looks = self._active.needs_placement(self._fresh)  # what it finds decides what is measured
-        engine, _ = await asyncio.gather(opening, self._curve_questions(looks))  # both take seconds
+        places = self._active.needs_placement(self._fresh)  # its result decides what is measured
+        engine, _ = await asyncio.gather(opening, self._curve_questions(places))  # both take seconds
         state, sentences = await resume(self._link, self._checkpoints, self._mark, self._fresh)
         if self._skill is not None:
             state, changed_rows = await self._skill.with_current_rows(self._link, state)
@@ -234,7 +236,7 @@ class TrainingRun:
                 sentences.append(f"The earlier history is kept as {aside.name}.")
             self._store.forget_after(state.round)
             self._curve = self._store.probes(questions_mark(self._questions)) if self._questions else []
-            if state.questions != VERSION:
+            if state.questions != QUESTIONS_VERSION:
                 sentences.append(new_curve_sentence(self._store.last_probe()))
                 state = for_current_questions(state)
             if self._run is None:
@@ -259,9 +261,9 @@ class TrainingRun:
 
     async def _small_talk(self) -> Sequence[language.RememberedTalk]:
         """Returns the everyday replies that must stay as likely as before training. A model that can chat
-        measures them before its first step; that takes seconds, so it is done after a first look."""
+        measures them before its first step; that takes seconds, so it is done after a placement."""
         assert self.supervisor.engine is not None
-        if self._skill is not None:  # plain talk is the base model, which no skill changes
+        if self._skill is not None:  # a skill does not change plain talk, which is the base model's
             return ()
         kept = language.read(self._folder)
         if kept or self.state.steps or not self.supervisor.engine.talks:
@@ -296,7 +298,7 @@ class TrainingRun:
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
             self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
-        if not played.lesson:
+        if not played.taught_answers:
             await self._use_owner_answers(played)
         if self._settings.rest and self.state.round != self._ends_at:
             self.watch.report(Phase.RESTING)
@@ -311,7 +313,7 @@ class TrainingRun:
     async def _use_owner_answers(self, played: PlayedRound) -> None:
         """Marks the owner's answers as used: those that the round looked at, and those that were published."""
         weights_P = zip(played.mixed.groups_P, played.weighed.peer, strict=True)
-        learned_P = [group for group, weights_GT in weights_P if weighty(weights_GT)]
+        learned_P = [group for group, weights_GT in weights_P if carries_weight(weights_GT)]
         with raising_disk_full(self._home):
             sentences = self._answers.mark_used(learned_P)
         for sentence in sentences:
@@ -326,9 +328,9 @@ class TrainingRun:
 
     async def _place(self) -> None:
         """Continues the placement by some questions, and saves the result."""
-        found = await self._active.look(self._tools())
+        found = await self._active.place(self._tools())
         await self.disk.write(lambda: self._active.keep(found))
-        if found.looking:
+        if found.in_progress:
             return
         self.healer.reset_after_placement()
         self.state = self._active.with_active_families(
@@ -351,13 +353,13 @@ class TrainingRun:
             self.telling.note(sentence)
 
     @property
-    def _taught_zero(self) -> bool:
-        """Whether lesson zero is done or not needed."""
-        return self.state.taught or not self._active.lesson
+    def _first_lesson_done(self) -> bool:
+        """Whether the first lesson is done or not needed."""
+        return self.state.taught or not self._active.first_lesson_answers
 
     async def _learn_from_peers(self) -> bool:
         """Teaches the peer lesson that was interrupted, or one that is due. Returns False if there is none."""
-        if self._swarm is None or not self._taught_zero:
+        if self._swarm is None or not self._first_lesson_done:
             return False
         try:
             lesson = await self._active.lessons.resume(self._link, self.state)
@@ -404,8 +406,8 @@ class TrainingRun:
             self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> PlayedRound:
-        """Plays lesson zero if it is due, else an ordinary round."""
-        lesson = self._active.lesson
+        """Plays the first lesson if it is due, else an ordinary round."""
+        lesson = self._active.first_lesson_answers
         if self._skill is not None and not self.state.taught:
             return await self._skill.teach(self._tools(), self.state)
         if lesson and not self.state.taught:
@@ -436,7 +438,7 @@ class TrainingRun:
         self._tell(kept.row)
         self._tell(events.CheckpointSaved(round=kept.state.round, folder=str(kept.folder)))
         self.healer.record_round(kept.row)
-        if self._skill is not None and played.lesson:
+        if self._skill is not None and played.taught_answers:
             self._skill.after_part(self.state)
         await self._heal()
 
@@ -445,8 +447,8 @@ class TrainingRun:
         if self._skill is not None:
             row, self.state = await self._skill.measure(self._tools(), self._questions, self.state)
         else:
-            first = self._just_taught_zero and self.state.round != self._ends_at
-            every = FIRST if first else 1 if self._taught_zero else UNTRAINED
+            first = self._just_first_lesson_done and self.state.round != self._ends_at
+            every = FIRST_STEP if first else 1 if self._first_lesson_done else UNTRAINED_STEP
             row = await probe(self._tools(), self._questions, self.state, joined_P, every=every)
         await self.disk.write(lambda: self._store.add_probe(row))
         self._curve = self._store.probes(row.questions_mark)
@@ -462,7 +464,7 @@ class TrainingRun:
     async def _probe_questions(self) -> list[QuestionPrompt]:
         settings, make = self._settings, self._sandbox.questions
         most = settings.probe_questions
-        if self._skill is not None:  # asked greedily, so none is asked twice
+        if self._skill is not None:  # greedy decoding: asking twice would give the same answer
             most = min(most, self._skill.skill.held_out or most)
         return self._questions or await asyncio.to_thread(probe_questions, self._active.probed, most, make)
 
@@ -475,21 +477,21 @@ class TrainingRun:
         return await asyncio.to_thread(probe_questions, joined, count, make) if joined else []
 
     def _probe_due(self) -> bool:
-        """Whether to measure now: at the start of the curve, after lesson zero, when `is_probe_due` says so,
-        and at the end; at most once per round. Peer lessons have separate trials."""
+        """Whether to measure now: at the start of the curve, after the first lesson, when `is_probe_due` says
+        so, and at the end; at most once per round. Peer lessons have separate trials."""
         if not self._curve:
             return True
         round_ = self.state.round
         measured = any(row.round == round_ for row in self._curve)
         due_now = (
-            self._just_taught_zero
+            self._just_first_lesson_done
             or is_probe_due(round_, self._settings.probe_every)
             or round_ == self._ends_at
         )
         return not measured and due_now
 
     @property
-    def _just_taught_zero(self) -> bool:
+    def _just_first_lesson_done(self) -> bool:
         last = self.watch.snapshot.last
         if last is None or last.round != self.state.round:
             return False

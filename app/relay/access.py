@@ -11,18 +11,15 @@ from typing import Protocol
 import msgspec
 
 from app.relay.origin import Network
-from app.swarm.invite.private import Private, check_token
+from app.swarm.invite.private import PrivateSwarm, check_token
 from app.swarm.wire.limits import Flaw, Refused
 from app.swarm.wire.protocol import AccessMode, Auth, Hello
-
-# Who may sign in at a relay: everybody, who did some work, who was invited, who is on a list, or who knows the
-# six words. Work may be asked for beside any of the others (`hello.pow_bits`, checked with the signature).
 
 WORK_BITS = 20
 """Bits of work for `--access pow` without a number: about a second of one core."""
 MAX_WORK_BITS = 28
 """Maximum bits of work, about four minutes: more would lock out slow computers rather than attackers."""
-_LONGEST_LIST = 8 * 2**20
+_LONGEST_LIST = 8 * 2**20  # bytes: 100,000 keys
 
 _log = logging.getLogger(__name__)
 
@@ -32,14 +29,15 @@ class AccessSetupError(Exception):
 
 
 class Access(Protocol):
-    """A rule that decides who may sign in."""
+    """A rule that decides who may sign in. Work may be required with any of them (`hello.pow_bits`, which is
+    checked with the signature)."""
 
     @property
     def mode(self) -> AccessMode:
         """The access mode stated in the info document."""
 
     @property
-    def private(self) -> Private | None:
+    def private(self) -> PrivateSwarm | None:
         """The private swarm whose key encrypts every connection; None if connections are not encrypted."""
 
     def check(self, auth: Auth, hello: Hello) -> None:
@@ -74,7 +72,7 @@ class PrivateSwarmAccess(msgspec.Struct, frozen=True):
     """Lets in everybody who reaches the sign-in: without the private swarm's six words a client already fails
     at the handshake."""
 
-    private: Private
+    private: PrivateSwarm
     mode: AccessMode = "private"
 
     def check(self, auth: Auth, hello: Hello) -> None:

@@ -29,22 +29,22 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError, score_group
 from app.swarm.wire.body import Envelope, unseal
 from app.swarm.wire.limits import Refused
 
-QUEUE, REPORTED = 512, 128
+MAX_QUEUED, MAX_REPORTED = 512, 128
 """Maximum groups waiting for a check: those drawn by standing, and those named in reports."""
-WAITING_OF_A_KEY = 16
+MAX_WAITING_PER_KEY = 16
 """Maximum waiting checks per author, and per reporter."""
 CHECKS_PER_S = 20.0
 """Maximum checks per second. A check of eight answers costs this process 0.2 ms and the sandbox as much
 (measured): at most 0.4 % of a core each, regardless of the number of new keys."""
-AT_ONCE = 4
-JUDGE_S = 1.0
+CHECKS_AT_ONCE = 4  # checks between two pauses, so that the sandbox is not started for each
+JUDGE_LIMIT_S = 1.0
 """Time limit for scoring one answer, four times that of a node: a busy machine must not make an honest claim
 look false."""
-AGAIN_S = 60.0
+RETRY_SANDBOX_S = 60.0
 """Seconds until a sandbox that failed to start is tried again."""
-IDLE_S = 600.0
+CLOSE_IDLE_SANDBOX_S = 600.0
 """Seconds without work after which the sandbox is closed: it takes 90 MB."""
-_KNOWN = 8192
+_KNOWN = 8192  # ids of groups found honest: no second check of a reported one
 
 _log = logging.getLogger(__name__)
 _envelopes = msgspec.json.Decoder(Envelope)
@@ -78,7 +78,7 @@ def rescore(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
     except (Refused, msgspec.MsgspecError):
         return CheckResult.FALSE
     try:
-        for _ in range(2):  # a lie is a lie the second time too, a stutter of the machine is not
+        for _ in range(2):  # a false claim fails again, a hiccup of the machine does not
             if score_group(sandbox, body.group()).rewards_G == body.rewards:
                 return CheckResult.HONEST
     except UnsoundQuestion:
@@ -89,7 +89,7 @@ def rescore(sandbox: Sandbox, swarm: str, raw: bytes) -> CheckResult:
 
 
 class _Waiting:
-    """Groups waiting for a check, at most `most` in all and WAITING_OF_A_KEY per source. When full, a random
+    """Groups waiting for a check, at most `most` in all and MAX_WAITING_PER_KEY per source. When full, a random
     one is dropped."""
 
     def __init__(self, most: int, rng: Random) -> None:
@@ -100,7 +100,7 @@ class _Waiting:
 
     def put(self, id: bytes, source: bytes) -> bool:
         """Adds a group. Returns False if this group, or one dropped for it, will not be checked."""
-        if self._sources[source] >= WAITING_OF_A_KEY:
+        if self._sources[source] >= MAX_WAITING_PER_KEY:
             return False
         kept = len(self._ids) < self._most or self.take() is None
         self._ids.append((id, source))
@@ -131,15 +131,15 @@ class Checker:
         state: CheckedRelay,
         rng: Random | None = None,
         *,
-        open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_S),
+        open_sandbox: Callable[[], Sandbox] = lambda: Sandbox(JUDGE_LIMIT_S),
         per_s: float = CHECKS_PER_S,
     ) -> None:
         rng = rng or Random()
         self._state = state
         self._open = open_sandbox
-        self._pause_s = AT_ONCE / per_s
-        self._drawn = _Waiting(QUEUE, rng)
-        self._named = _Waiting(REPORTED, rng)
+        self._pause_s = CHECKS_AT_ONCE / per_s
+        self._drawn = _Waiting(MAX_QUEUED, rng)
+        self._named = _Waiting(MAX_REPORTED, rng)
         self._turn = (self._drawn, self._named)
         self._reporters: dict[bytes, set[bytes]] = {}
         self._honest: OrderedDict[bytes, None] = OrderedDict()
@@ -194,7 +194,7 @@ class Checker:
             while True:
                 if not self.waiting_groups:
                     await self._rest()
-                for _ in range(AT_ONCE):
+                for _ in range(CHECKS_AT_ONCE):
                     await self._next()
                 await asyncio.sleep(self._pause_s)
         finally:
@@ -203,7 +203,7 @@ class Checker:
     async def _rest(self) -> None:
         self._wake.clear()
         try:
-            async with asyncio.timeout(IDLE_S):
+            async with asyncio.timeout(CLOSE_IDLE_SANDBOX_S):
                 await self._wake.wait()
         except TimeoutError:
             self._close()
@@ -230,7 +230,7 @@ class Checker:
                 _log.warning("Groups are not checked: %s", error)
             self.working = False
             self.counts["skipped"] += 1
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RETRY_SANDBOX_S)
             return
         self.counts[finding] += 1
         await self._act(finding, id, group.key, reporters)

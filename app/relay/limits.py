@@ -19,8 +19,6 @@ from app.common.rate import Buckets, Rate
 from app.relay.origin import LOOPBACK, Origins, counted_address, wider_network
 from app.relay.store.window import Clock
 
-# Quotas: how much one key, and all keys at one address, may do.
-
 PER_KEY: Mapping[str, Rate] = {
     "publish": Rate(30, 60),
     "sample": Rate(12, 12),
@@ -96,15 +94,13 @@ class QuotaBuckets:
         return least
 
 
-# Connections: sockets, counted before a word is spoken.
-
-SOCKETS_OF_AN_ADDRESS = 64
+SOCKETS_PER_ADDRESS = 64  # a school behind one address
 MAX_SOCKETS = 20_000
 SPARE_FILES = 256
 """File descriptors reserved for everything except client sockets."""
 NEW_CONNECTIONS = Rate(60 * 200, 400)
 """New connections of all clients together, without this computer and the proxies: 200 a second."""
-ACCEPTED_OF_AN_ADDRESS = Rate(60 * 10, 128)
+NEW_CONNECTIONS_PER_ADDRESS = Rate(60 * 10, 128)
 """New connections per address. Connections refused beyond this do not use up the common rate."""
 
 _FULL = (
@@ -123,7 +119,7 @@ class ConnectionLimit:
         self._origins = origins
         self._clock = clock
         self._rate = Buckets(NEW_CONNECTIONS, 1)
-        self._each = QuotaBuckets(clock, {}, {"socket": ACCEPTED_OF_AN_ADDRESS})
+        self._each = QuotaBuckets(clock, {}, {"socket": NEW_CONNECTIONS_PER_ADDRESS})
         self._addresses: Counter[str] = Counter()
         self._open: dict[web.RequestHandler, str] = {}
 
@@ -158,8 +154,8 @@ class ConnectionLimit:
             return "full"
         if address != LOOPBACK:
             whole = wider_network(address)
-            if self._addresses[address] >= SOCKETS_OF_AN_ADDRESS or (
-                whole is not None and self._addresses[whole] >= QUOTAS_PER_SITE * SOCKETS_OF_AN_ADDRESS
+            if self._addresses[address] >= SOCKETS_PER_ADDRESS or (
+                whole is not None and self._addresses[whole] >= QUOTAS_PER_SITE * SOCKETS_PER_ADDRESS
             ):
                 return "address"
             if self._each.take("socket", None, address) > 0:

@@ -19,7 +19,7 @@ UNKNOWN = "unknown"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_HOME_BITS = 56
+_HOME_BITS = 56  # providers give a household an IPv6 /56
 _INDOORS: tuple[Network, ...] = tuple(
     ipaddress.ip_network(text)
     for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10")

@@ -14,25 +14,20 @@ import msgspec
 
 from app.relay.store.window import Clock
 
-# Presence: who is connected, what they play and with models of which size.
-#
-# Counts only, and exact: a set of keys is small beside their connections. Names of models come from peers and
-# are sorted into a few classes of size, so that no one can fill a page or a metric with names of their own.
-
 ACTIVE_S = 600.0
 """Seconds after its last group of a family for which a key counts as playing that family."""
-FAMILIES_OF_A_KEY = 64
+MAX_FAMILIES_PER_KEY = 64
 
 STARTER, UNKNOWN = "starter", "unknown"
 _CLASSES = ((1.0, "under 1B"), (3.0, "1B to 3B"), (8.0, "3B to 8B"), (float("inf"), "8B and more"))
 _SIZE = re.compile(r"(?<![0-9.])([0-9]{1,6}(?:\.[0-9]{1,6})?)([bm])(?![a-z0-9])", re.IGNORECASE)
 
 
-def model_class(model: str) -> str:
+def model_size_class(model: str) -> str:
     """The size class of a model, from the number of parameters in its name.
 
-    >>> [model_class(name) for name in ("Qwen/Qwen2.5-0.5B", "SmolLM2-135M", "Llama-3.1-8B", "starter", "me")]
-    ['under 1B', 'under 1B', '8B and more', 'starter', 'unknown']
+    >>> [model_size_class(name) for name in ("Qwen/Qwen2.5-0.5B", "Llama-3.1-8B", "starter", "me")]
+    ['under 1B', '8B and more', 'starter', 'unknown']
     """
     if model == STARTER:
         return STARTER
@@ -73,7 +68,9 @@ class _Peer:
 
 
 class Presence:
-    """The signed-in connections of one relay. The cost of an event does not depend on their number."""
+    """The signed-in connections of one relay: who is there, and what they play with models of which size.
+    Names of models come from peers and are sorted into a few classes, so that nobody fills a page or a metric
+    with names of their own. The cost of an event does not depend on their number."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -114,11 +111,11 @@ class Presence:
             return
         if model != peer.named:
             self._models[peer.model] -= 1
-            peer.named, peer.model = model, model_class(model)
+            peer.named, peer.model = model, model_size_class(model)
             self._models[peer.model] += 1
         if family not in peer.families:
             self._expire()
-            if len(peer.families) >= FAMILIES_OF_A_KEY:
+            if len(peer.families) >= MAX_FAMILIES_PER_KEY:
                 return
             peer.families.add(family)
             self._families[family] += 1
@@ -171,25 +168,20 @@ class Presence:
             del self._families[family]
 
 
-# Who is in the whole swarm, from what its relays tell each other every few seconds.
-#
-# A key may be connected to two relays, so their counts cannot be added. Up to 2,000 keys a relay names a print
-# of each, and the union is exact; a larger one tells how many it has, which are added.
-
-EVERY_S = 5.0
-GONE_S = 15.0
+SUMMARY_EVERY_S = 5.0  # a third of RELAY_GONE_S: two may get lost
+RELAY_GONE_S = 15.0
 """Seconds of silence after which a relay and its peers are no longer counted."""
-MAX_LISTED = 2_000
+MAX_LISTED_KEYS = 2_000
 """Maximum keys that a relay lists individually in its summary."""
-MAX_RELAYS = 1_000
-_PRINT = 8
-_KEPT_S = 1.0
+MAX_RELAYS = 1_000  # bounds memory, whatever the backplane says
+_PRINT = 8  # bytes of a key's hash
+_KEPT_S = 1.0  # the count is cached this long
 
 
 class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One relay's report of its connected keys: their hashes, or only their number if there are too many."""
 
-    prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED * _PRINT)] = b""
+    prints: Annotated[bytes, msgspec.Meta(max_length=MAX_LISTED_KEYS * _PRINT)] = b""
     unnamed: Annotated[int, msgspec.Meta(ge=0, le=1 << 32)] = 0
 
     def __post_init__(self) -> None:
@@ -198,7 +190,7 @@ class PresenceSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @classmethod
     def of(cls, keys: Collection[bytes]) -> PresenceSummary:
-        if len(keys) > MAX_LISTED:
+        if len(keys) > MAX_LISTED_KEYS:
             return cls(unnamed=len(keys))
         return cls(prints=b"".join(blake2b(key, digest_size=_PRINT).digest() for key in keys))
 
@@ -217,7 +209,9 @@ _summaries = msgspec.msgpack.Decoder(PresenceSummary)
 
 
 class OtherRelays:
-    """The latest presence summary of each other relay."""
+    """The latest presence summary of each other relay. A key may be connected to two relays, so their counts
+    cannot be added: a relay with up to MAX_LISTED_KEYS keys lists a hash of each, and the union of these is
+    exact; a larger one tells only its count, which is added."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -235,8 +229,8 @@ class OtherRelays:
 
     @property
     def relays(self) -> int:
-        """Number of other relays heard from in the last GONE_S seconds."""
-        gone = self._clock() - GONE_S
+        """Number of other relays heard from in the last RELAY_GONE_S seconds."""
+        gone = self._clock() - RELAY_GONE_S
         for relay in [relay for relay, (_, at) in self._relays.items() if at < gone]:
             del self._relays[relay]
         return len(self._relays)
@@ -258,7 +252,7 @@ def encode_summary(keys: Collection[bytes]) -> bytes:
     return msgspec.msgpack.encode(PresenceSummary.of(keys))
 
 
-HOUR_MIN = 60
+HOUR_MIN = 60  # buckets of a minute
 
 
 class GroupsPerHour:

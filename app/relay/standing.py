@@ -24,17 +24,17 @@ import msgspec
 
 from app.relay.store.window import Clock
 
-DAY = 86_400.0
-FIRST_ERROR = 0.1
-PROBATION, SEEN_S = 50, 20 * 3600.0
+DAY_S = 86_400.0
+ASSUMED_ERROR_SHARE = 0.1  # of a key that nothing is known of
+PROBATION_GROUPS, MIN_PROBATION_S = 50, 20 * 3600.0
 """Number of honest groups that end probation, and the minimum seconds between the first and the latest of them:
 less than a day, so that a node that runs every evening is known on the second."""
-KEPT_S = 30 * DAY
+KEPT_S = 30 * DAY_S
 """Seconds for which a standing is kept after the key's last honest group, false claim or ban."""
 PROBATION_WEIGHT, MIN_WEIGHT = 0.2, 0.05
-SPOT_CHECK = 0.05
+SPOT_CHECK_SHARE = 0.05
 """Share of the groups of a known key that is scored again."""
-FALSE_CLAIMS, BAN_S = 3, DAY
+FALSE_CLAIMS_BEFORE_BAN, BAN_S = 3, DAY_S  # false claims within a day, and the length of the ban they bring
 
 Treatment = Literal["welcome", "shadowed", "blocked"]
 """The treatment of a key. `shadowed`: its groups are answered as accepted but given to nobody."""
@@ -47,7 +47,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     new or last banned and the times of the first and latest, times of false claims within a day, accumulated
     suspicion from reports, and the time of its last ban."""
 
-    error: float = FIRST_ERROR
+    error: float = ASSUMED_ERROR_SHARE
     honest: int = 0
     first: float = 0.0
     latest: float = 0.0
@@ -57,7 +57,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def probation(self) -> bool:
-        return self.honest < PROBATION or self.latest - self.first < SEEN_S
+        return self.honest < PROBATION_GROUPS or self.latest - self.first < MIN_PROBATION_S
 
     @property
     def known(self) -> bool:
@@ -75,7 +75,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def check(self) -> float:
         """Probability that its next group is scored again."""
-        return 1.0 if self.honest < PROBATION else max(SPOT_CHECK, self.suspicion)
+        return 1.0 if self.honest < PROBATION_GROUPS else max(SPOT_CHECK_SHARE, self.suspicion)
 
     @property
     def until(self) -> float:
@@ -101,14 +101,14 @@ def after_honest(standing: Standing, now: float) -> Standing:
 
 def after_false_claim(standing: Standing, now: float) -> Standing:
     """The standing after a group was scored again and its claimed rewards were false."""
-    lately = tuple(at for at in standing.false_claims if now - at < DAY)[1 - FALSE_CLAIMS :]
+    lately = tuple(at for at in standing.false_claims if now - at < DAY_S)[1 - FALSE_CLAIMS_BEFORE_BAN :]
     return msgspec.structs.replace(
         standing, error=min(1.0, standing.error + 0.1), false_claims=(*lately, now), suspicion=0.0
     )
 
 
-def to_be_banned(standing: Standing, now: float) -> bool:
-    return sum(now - at < DAY for at in standing.false_claims) >= FALSE_CLAIMS
+def should_be_banned(standing: Standing, now: float) -> bool:
+    return sum(now - at < DAY_S for at in standing.false_claims) >= FALSE_CLAIMS_BEFORE_BAN
 
 
 def after_ban(standing: Standing, now: float) -> Standing:
@@ -135,14 +135,14 @@ def merge(one: Standing, other: Standing) -> Standing:
         honest=max(one.honest, other.honest),
         first=min((standing.first for standing in said), default=0.0),
         latest=max(one.latest, other.latest),
-        false_claims=tuple(claims[-FALSE_CLAIMS:]),
+        false_claims=tuple(claims[-FALSE_CLAIMS_BEFORE_BAN:]),
     )
 
 
 def after_report(standing: Standing, reporter: Standing) -> Standing:
     """The standing after another node reported a group of this key.
 
-    >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=SEEN_S)
+    >>> new, known = Standing(), Standing(error=0.0, honest=50, latest=MIN_PROBATION_S)
     >>> after_report(known, new).check, after_report(known, known).check
     (0.2, 1.0)
     """
@@ -204,7 +204,7 @@ class Bans:
     def _end_next(self) -> None:
         until, _, source = heappop(self._ends)
         ban = self._bans.get(source)
-        if ban is not None and ban.until == until:  # otherwise lifted, or replaced by another
+        if ban is not None and ban.until == until:  # otherwise it was lifted or replaced
             del self._bans[source]
 
 
@@ -251,11 +251,13 @@ class Standings:
         now = self._clock()
         standing = after_false_claim(self.of(key), now)
         self.changed.add(key)
-        if not to_be_banned(standing, now):
+        if not should_be_banned(standing, now):
             self._set(key, standing)
             return None
         self._set(key, after_ban(standing, now))
-        ban = Ban(until=now + BAN_S, reason=f"{FALSE_CLAIMS} false reward claims in a day", by=self._name)
+        ban = Ban(
+            until=now + BAN_S, reason=f"{FALSE_CLAIMS_BEFORE_BAN} false reward claims in a day", by=self._name
+        )
         before = self.bans.of(key, now)
         if before is not None and before.until >= ban.until:
             return before

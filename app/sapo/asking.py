@@ -18,7 +18,7 @@ SYSTEM = (
     "Solve the puzzle. Work it out briefly, then give the final answer alone between <answer> and </answer>."
 )
 
-OPEN, CLOSE, SHORT, _BOXED = "<answer>", "</answer>", "#", "\\boxed{"
+OPEN_TAG, CLOSE_TAG, SHORT_MARK, _BOXED = "<answer>", "</answer>", "#", "\\boxed{"
 
 MAX_ANSWER = 512
 """Maximum characters of an answer. A longer one is never scored and counts as wrong."""
@@ -93,10 +93,10 @@ def work_and_answer(reply: str) -> tuple[str, str]:
     answer = extract_answer(reply)
     if answer is None:
         return "", reply
-    if (end := reply.rfind(CLOSE)) >= 0:
-        start = reply.rfind(OPEN, 0, end)
+    if (end := reply.rfind(CLOSE_TAG)) >= 0:
+        start = reply.rfind(OPEN_TAG, 0, end)
     else:
-        start = max(reply.rfind(SHORT), reply.rfind(_BOXED))
+        start = max(reply.rfind(SHORT_MARK), reply.rfind(_BOXED))
     return reply[: max(0, start)].strip(), answer
 
 
@@ -108,8 +108,8 @@ def match_answer_mark(worked: str, like_G: Sequence[str]) -> str:
     >>> match_answer_mark("#spam", ["#ham", "ham"])
     '#spam'
     """
-    work, _, answer = worked.rpartition(SHORT)
-    return f"{work}{OPEN}{answer}{CLOSE}" if any(CLOSE in one for one in like_G) else worked
+    work, _, answer = worked.rpartition(SHORT_MARK)
+    return f"{work}{OPEN_TAG}{answer}{CLOSE_TAG}" if any(CLOSE_TAG in one for one in like_G) else worked
 
 
 def extract_answer(completion: str) -> str | None:
@@ -126,12 +126,12 @@ def extract_answer(completion: str) -> str | None:
     >>> extract_answer("4*7=28. #28\\n\\nSolve"), extract_answer("#9 5\\n0 5\\nSolve this")
     ('28', '9 5\\n0 5')
     """
-    end = completion.rfind(CLOSE)
+    end = completion.rfind(CLOSE_TAG)
     if end >= 0:
-        start = completion.rfind(OPEN, 0, end)
-        found = completion[start + len(OPEN) : end] if start >= 0 else ""
+        start = completion.rfind(OPEN_TAG, 0, end)
+        found = completion[start + len(OPEN_TAG) : end] if start >= 0 else ""
     else:
-        short, boxed = completion.rfind(SHORT), completion.rfind(_BOXED)
+        short, boxed = completion.rfind(SHORT_MARK), completion.rfind(_BOXED)
         if max(short, boxed) < 0:
             return None
         found = _braced(completion, boxed + len(_BOXED)) if boxed > short else _on_line(completion[short + 1 :])
@@ -161,7 +161,7 @@ def shows_work(completion: str) -> bool:
     >>> shows_work("4-1=3 #3"), shows_work("#3"), shows_work("3 is <answer>3</answer>"), shows_work("hm")
     (True, False, True, False)
     """
-    end = max(completion.rfind(mark) for mark in (SHORT, OPEN, _BOXED))
+    end = max(completion.rfind(mark) for mark in (SHORT_MARK, OPEN_TAG, _BOXED))
     return end > 0 and bool(completion[:end].strip())
 
 
@@ -192,7 +192,7 @@ def _numbers(line: str) -> int:
     return int(_NUMBER.fullmatch(line.strip()) is not None)
 
 
-_WIDEST_CELL = 4
+_WIDEST_CELL = 4  # characters: grids have numbers and short marks
 _NUMBER = re.compile(r"-?\d{1,40}(?:[./]\d{1,40})?")
 
 

@@ -14,7 +14,7 @@ import msgspec
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
-WINDOW = 20
+WINDOW_ROUNDS = 20
 """Number of rounds in a window: the latest in which the family was asked."""
 CLIMB_PERCENT = 70
 STEP_BACK_PERCENT = 5
@@ -85,7 +85,7 @@ def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
     return progress.family, progress.level
 
 
-def observe(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
+def after_round(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curriculum:
     """Returns the state after a round. `round` counts the answers at each family's current level; families
     without answers are unchanged.
 
@@ -104,10 +104,10 @@ def observe(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Curricu
 
 
 def _after(progress: FamilyProgress, tally: FamilyTally) -> FamilyProgress:
-    window = (*progress.window, tally)[-WINDOW:]
+    window = (*progress.window, tally)[-WINDOW_ROUNDS:]
     solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
     top = len(FAMILIES[progress.family].levels) - 1
-    if len(window) == WINDOW and answered >= MIN_ANSWERS:
+    if len(window) == WINDOW_ROUNDS and answered >= MIN_ANSWERS:
         if 100 * solved > CLIMB_PERCENT * answered and progress.level < top:
             return msgspec.structs.replace(progress, level=progress.level + 1, window=())
         if 100 * solved < STEP_BACK_PERCENT * answered and progress.level > progress.first:

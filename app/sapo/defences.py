@@ -15,10 +15,10 @@ from unicodedata import category
 
 import msgspec
 
-from app.sapo.asking import CLOSE, OPEN, SHORT
+from app.sapo.asking import CLOSE_TAG, OPEN_TAG, SHORT_MARK
 from app.sapo.reading.expression import has_false_equation
 
-WINDOWS = (1, 2, 4, 8)
+WINDOW_WIDTHS = (1, 2, 4, 8)
 """Widths in tokens of the windows in which the most improbable spot of an answer is searched. One token finds a
 foreign character; several find a phrase whose single tokens might pass."""
 RARE_SHARE = 0.05
@@ -31,7 +31,7 @@ LONG_SHARE = 0.01
 """Share of own answers that exceed the habitual length, by definition of the habit."""
 LENGTH_FACTOR = 1.25
 """Answers up to this multiple of the habitual length are accepted."""
-STEP, LENGTH_STEP = 0.3, 0.2
+NATS_STEP, LENGTH_STEP = 0.3, 0.2
 """Step size of a habit for one answer: nats, and as a share of the length."""
 MIN_CHARACTERS = 20_000
 """Own characters that must have been seen before a kind of character that never occurred among them counts as
@@ -45,10 +45,9 @@ _FADE = 0.95
 class Habits(msgspec.Struct, frozen=True, kw_only=True):
     """Statistics of own finished answers, following the latest few hundred of them.
 
-    `lowest_W`: for each of WINDOWS, the RARE_SHARE quantile of the answers' least mean log-prob in a window.
-    `length`: the number of tokens that all but LONG_SHARE of the answers stay within. `characters`: all
-    characters ever used; `seen`: how many were counted.
-    """
+    `lowest_W`: for each of WINDOW_WIDTHS, the RARE_SHARE quantile of the answers' least mean log-prob in a
+    window. `length`: the number of tokens that all but LONG_SHARE of the answers stay within. `characters`:
+    all characters ever used; `seen`: how many were counted."""
 
     lowest_W: tuple[float, ...]
     length: float
@@ -100,30 +99,30 @@ def update_quantile(bound: float, values: Sequence[float], share: float, step: f
     return bound
 
 
-def observe(
+def update_habits(
     habits: Habits | None, logprobs_ST: Sequence[Sequence[float]], texts_S: Sequence[str]
 ) -> Habits | None:
     """Updates the habits with a round's own finished answers, their log-probs and texts. The first round's
     quantiles are the initial values.
 
-    >>> now = observe(None, [[-1.0, -2.0]], ["#3"])
+    >>> now = update_habits(None, [[-1.0, -2.0]], ["#3"])
     >>> now.lowest_W, now.length, now.characters
     ((-2.0, -1.5, -1.5, -1.5), 2.0, '#3')
-    >>> later = observe(now, [[-3.0, -2.0, 0.0]], ["#-"])
+    >>> later = update_habits(now, [[-3.0, -2.0, 0.0]], ["#-"])
     >>> later.lowest_W[0], later.length, later.characters
     (-2.285, 2.396, '#-3')
     """
     answers = [logprobs_T for logprobs_T in logprobs_ST if logprobs_T]
     if not answers:
         return habits
-    lowest_WS = [[lowest_window_mean(one, width) for one in answers] for width in WINDOWS]
+    lowest_WS = [[lowest_window_mean(one, width) for one in answers] for width in WINDOW_WIDTHS]
     lengths = [float(len(one)) for one in answers]
     if habits is None:
         lowest_W = tuple(quantile(values, RARE_SHARE) for values in lowest_WS)
         length = quantile(lengths, 1.0 - LONG_SHARE)
     else:
         moving = zip(habits.lowest_W, lowest_WS, strict=True)
-        lowest_W = tuple(update_quantile(bound, values, RARE_SHARE, STEP) for bound, values in moving)
+        lowest_W = tuple(update_quantile(bound, values, RARE_SHARE, NATS_STEP) for bound, values in moving)
         length = update_quantile(habits.length, lengths, 1.0 - LONG_SHARE, LENGTH_STEP * habits.length)
     used = set(habits.characters if habits else "").union(*texts_S)
     return Habits(
@@ -148,7 +147,7 @@ def has_absurd_spot(habits: Habits, logprobs_T: Sequence[float]) -> bool:
     return any(
         not lowest_window_mean(logprobs_T, width)
         >= min(bound, -LIKELY_NATS / max(1, min(width, len(logprobs_T))))
-        for width, bound in zip(WINDOWS, habits.lowest_W, strict=True)
+        for width, bound in zip(WINDOW_WIDTHS, habits.lowest_W, strict=True)
     )
 
 
@@ -176,10 +175,10 @@ def well_formed(habits: Habits | None, text: str) -> bool:
     (True, False)
     """
     text = text.strip()
-    if OPEN in text or CLOSE in text:
-        formed = text.count(OPEN) == text.count(CLOSE) == 1 and text.endswith(CLOSE)
+    if OPEN_TAG in text or CLOSE_TAG in text:
+        formed = text.count(OPEN_TAG) == text.count(CLOSE_TAG) == 1 and text.endswith(CLOSE_TAG)
     else:
-        formed = text.count(SHORT) == 1 and "\n" not in text[text.find(SHORT) :]
+        formed = text.count(SHORT_MARK) == 1 and "\n" not in text[text.find(SHORT_MARK) :]
     formed = formed and not has_false_equation(text)
     if habits is None or habits.seen < MIN_CHARACTERS or len(habits.characters) > MAX_CHARACTERS:
         return formed
@@ -199,7 +198,7 @@ ones."""
 CHECKS: tuple[Check, ...] = get_args(Check)
 
 
-def trusted(
+def trusted_answers(
     checks: Sequence[Check],
     habits: Habits,
     texts_G: Sequence[str],
@@ -211,10 +210,10 @@ def trusted(
 
     >>> habits = Habits(lowest_W=(-6.0, -4.0, -3.0, -2.0), length=4)
     >>> texts, lengths, logprobs = ["#3", "#3 #3"], [2, 5], [[-0.1, -12.0], [-0.1] * 5]
-    >>> [trusted([check], habits, texts, lengths, logprobs) for check in ("tokens", "form")]
+    >>> [trusted_answers([check], habits, texts, lengths, logprobs) for check in ("tokens", "form")]
     [(False, True), (True, False)]
-    >>> trusted(["length"], habits, texts, lengths, None), trusted([], habits, texts, lengths, None)
-    ((True, True), (True, True))
+    >>> [trusted_answers(checks, habits, texts, lengths, None) for checks in (["length"], [])]
+    [(True, True), (True, True)]
     """
     passed = [True] * len(texts_G)
     if "form" in checks:

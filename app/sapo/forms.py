@@ -5,7 +5,7 @@ A peer can bias style with correct data alone, for example by pairing right answ
 answers that show work. To first order (natural gradient), pushing the log-probs of answers by `push_G` moves
 the policy's mean of a style feature f by `sum_g push_g (f_g - mean f of own answers)`. A peer group may move a
 feature only in the direction in which the node's own groups move it; otherwise its effect on that feature is
-projected out. Pure functions. Shapes: `_G` completions, `_F` FIGURES.
+projected out. Pure functions. Shapes: `_G` completions, `_F` FORM_FIGURES.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ import msgspec
 
 from app.sapo.asking import shows_work
 
-FIGURES = ("worked", "tokens", "logprob")
+FORM_FIGURES = ("worked", "tokens", "logprob")
 """Style features: whether work is shown, length in tokens, and mean token log-prob under the learner."""
 MIN_GROUPS = 16.0
 """With fewer recent own groups than this, a feature whose direction is unknown may be moved by peers: a learner
 that solves almost nothing has little to lose and gains most from peers."""
 DECAY = 0.9
 """Factor on the trend's sums in each round."""
-SURE = 2.0
-_PASSES = 60
-_NOTHING = 1e-12
+SURE_ERRORS = 2.0  # standard errors: about 95 %
+_PASSES = 60  # projections converge in far fewer
+_NOTHING = 1e-12  # a length that rounding makes of zero
 MIN_PUSH_KEPT = 0.1
 """A right answer counts as rejected if less than this share of its push is left after projection."""
 
 Form = tuple[float, ...]
-"""`form_F`: the FIGURES of an answer."""
+"""`form_F`: the FORM_FIGURES of an answer."""
 
 
-def form(text: str, tokens: int, logprob: float) -> Form:
+def answer_form(text: str, tokens: int, logprob: float) -> Form:
     """Returns the style features of one answer.
 
-    >>> form("4-1=3 #3", 8, -0.5), form("#3", 3, -1.0)
+    >>> answer_form("4-1=3 #3", 8, -0.5), answer_form("#3", 3, -1.0)
     ((1.0, 8.0, -0.5), (0.0, 3.0, -1.0))
     """
     return float(shows_work(text)), float(tokens), logprob
 
 
-def mean(forms_S: Sequence[Form]) -> Form | None:
+def mean_form(forms_S: Sequence[Form]) -> Form | None:
     """Returns the mean form of own answers; None without answers.
 
-    >>> mean([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
+    >>> mean_form([(1.0, 8.0, -0.5), (0.0, 4.0, -1.5)])
     (0.5, 6.0, -1.0)
     """
     return tuple(sum(column) / len(forms_S) for column in zip(*forms_S, strict=True)) or None
@@ -73,13 +73,13 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
     and decayed sums of their shifts and squared shifts."""
 
     groups: float = 0.0
-    sums_F: tuple[float, ...] = (0.0,) * len(FIGURES)
-    squares_F: tuple[float, ...] = (0.0,) * len(FIGURES)
+    sums_F: tuple[float, ...] = (0.0,) * len(FORM_FIGURES)
+    squares_F: tuple[float, ...] = (0.0,) * len(FORM_FIGURES)
 
     @property
     def signs_F(self) -> Signs:
-        """The direction (1 or -1) in which own groups move each feature, if its sum exceeds SURE standard
-        errors, as chance alone does in one case of 22; else 0, or None with fewer than MIN_GROUPS.
+        """The direction (1 or -1) in which own groups move each feature, if its sum exceeds SURE_ERRORS
+        standard errors, as chance alone does in one case of 22; else 0, or None with fewer than MIN_GROUPS.
 
         >>> figures = dict(sums_F=(6.0, -6.0, 3.0), squares_F=(4.0, 4.0, 4.0))
         >>> FormTrend(groups=20.0, **figures).signs_F, FormTrend(groups=9.0, **figures).signs_F
@@ -87,7 +87,7 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
         """
         unknown = None if self.groups < MIN_GROUPS else 0
         return tuple(
-            (1 if total > 0 else -1) if total * total > SURE**2 * squares else unknown
+            (1 if total > 0 else -1) if total * total > SURE_ERRORS**2 * squares else unknown
             for total, squares in zip(self.sums_F, self.squares_F, strict=True)
         )
 
@@ -98,7 +98,7 @@ def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTr
     >>> update_trend(FormTrend(sums_F=(1.0, 0.0, 0.0)), [(0.5, 2.0, 0.0), (0.5, -2.0, 0.0)])
     FormTrend(groups=2.0, sums_F=(1.9, 0.0, 0.0), squares_F=(0.5, 8.0, 0.0))
     """
-    columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FIGURES)
+    columns_F = list(zip(*moved_PF, strict=True)) or [()] * len(FORM_FIGURES)
     return FormTrend(
         groups=DECAY * pays.groups + len(moved_PF),
         sums_F=tuple(DECAY * old + sum(new) for old, new in zip(pays.sums_F, columns_F, strict=True)),

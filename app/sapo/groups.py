@@ -8,9 +8,9 @@ import msgspec
 
 from app.sapo.questions import Coordinates
 
-SOLVED = 0.99
+SOLVED_SCORE = 0.99
 """Minimum verifier score of a solved completion; partial credit is never trained on."""
-HUMAN = "human"
+HUMAN_MODEL = "human"
 """Used instead of a model's name if a person answered."""
 
 
@@ -74,7 +74,7 @@ def binary_rewards(scores_G: Sequence[float], finished_G: Sequence[bool]) -> tup
     (1, 0, 0)
     """
     return tuple(
-        int(score >= SOLVED and finished) for score, finished in zip(scores_G, finished_G, strict=True)
+        int(score >= SOLVED_SCORE and finished) for score, finished in zip(scores_G, finished_G, strict=True)
     )
 
 

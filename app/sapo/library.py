@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-VERSION = "0.1.25"
+LIBRARY_VERSION = "0.1.25"
 
 _NAME = "reasoning_gym"
 _PACKAGES = (

@@ -15,13 +15,13 @@ import msgspec
 from app.sapo import library
 from app.sapo.families import FAMILIES, LEVELS
 
-VERSION = f"{library.VERSION}/{LEVELS}"
+QUESTIONS_VERSION = f"{library.LIBRARY_VERSION}/{LEVELS}"
 """Version of the questions: the library's, and that of our ladder of levels."""
 
-MAX_SEED = 2**53 - 1
-MAX_INDEX = 2**20 - 1
+MAX_SEED = 2**53 - 1  # the largest integer that JSON readers keep exactly
+MAX_INDEX = 2**20 - 1  # bounds a peer's request
 
-STRIDE = 7919
+INDEX_STRIDE = 7919
 """Step of the index in `draw`. Not 1, because item i of seed s is item 0 of seed s + i, and that seed may
 belong to another node."""
 
@@ -49,7 +49,7 @@ class Coordinates(msgspec.Struct, frozen=True, kw_only=True, order=True):
     level: int
     seed: int
     index: int
-    version: str = VERSION
+    version: str = QUESTIONS_VERSION
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +106,10 @@ def generate(coordinates: Coordinates) -> Question:
         raise QuestionError(f"There is no family called {coordinates.family!r}. Known families: {known}.")
     if not 0 <= coordinates.level < len(family.levels):
         raise QuestionError(f"{family.name} has levels 0 to {len(family.levels) - 1}, not {coordinates.level}.")
-    if coordinates.version != VERSION:
-        raise QuestionError(f"This question is of version {coordinates.version}; this node speaks {VERSION}.")
+    if coordinates.version != QUESTIONS_VERSION:
+        raise QuestionError(
+            f"This question is of version {coordinates.version}; this node speaks {QUESTIONS_VERSION}."
+        )
     if not (0 <= coordinates.seed <= MAX_SEED and 0 <= coordinates.index <= MAX_INDEX):
         raise QuestionError("A question's seed or index is out of range.")
     # One at a time: data sets are shared, and so is the standard output that is silenced. The library sets the
@@ -129,9 +131,9 @@ def generate(coordinates: Coordinates) -> Question:
 
 
 def draw(family: str, level: int, seed: int) -> Question:
-    """Returns the first sound question of a seed, trying index 0, STRIDE, 2 STRIDE and so on. Raises
-    QuestionError."""
-    for index in range(0, MAX_INDEX, STRIDE):
+    """Returns the first sound question of a seed, trying index 0, INDEX_STRIDE, 2 INDEX_STRIDE and so on.
+    Raises QuestionError."""
+    for index in range(0, MAX_INDEX, INDEX_STRIDE):
         try:
             return generate(Coordinates(family=family, level=level, seed=seed, index=index))
         except UnsoundQuestion:

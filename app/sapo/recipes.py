@@ -46,7 +46,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """A wrong peer answer counts only within this many nats below own answers, with weight min(1, e^(l_i -
     l*))."""
     checks: tuple[Check, ...] = ()
-    """Further checks for a peer's right answers (`app.sapo.defences.trusted`)."""
+    """Further checks for a peer's right answers (`app.sapo.defences.trusted_answers`)."""
     keeps_form: bool = False
     """Whether peers' groups are prevented from changing the style of own answers
     (`app.sapo.forms.project_push`)."""

@@ -17,7 +17,7 @@ HELD_OUT_SHARE = 8
 does."""
 
 
-def hashed(*parts: bytes | str | int) -> int:
+def hashed_seed(*parts: bytes | str | int) -> int:
     """Returns a 52-bit hash of the parts, identical on every machine.
 
     Parts are delimited: ("ab", "c") and ("a", "bc") differ, and so do 1 and "1".
@@ -38,16 +38,16 @@ def hashed(*parts: bytes | str | int) -> int:
 def training_seed(identity: bytes, round: int, slot: int, attempt: int = 0) -> int:
     """Returns the seed of the question in `slot` of a node's `round`. `identity`: the node's public key, or
     other bytes unique to it. `attempt`: number of redraws of the slot because its question was held out."""
-    return TRAINING_SEEDS.start + hashed("train", identity, round, slot, attempt)
+    return TRAINING_SEEDS.start + hashed_seed("train", identity, round, slot, attempt)
 
 
 def probe_seed(family: str, level: int, item: int) -> int:
     """Returns the seed of a probe candidate. It does not depend on the identity, so all nodes are measured on
     the same questions."""
-    return hashed("probe", family, level, item) % len(PROBE_SEEDS)
+    return hashed_seed("probe", family, level, item) % len(PROBE_SEEDS)
 
 
 def sampling_seed(identity: bytes, round: int, purpose: str) -> int:
     """Returns a seed for sampling tokens or for a choice, in [0, 2**52). `purpose` keeps the uses in a round
     independent, for example "own", "probe", "mix"."""
-    return hashed("sample", identity, round, purpose)
+    return hashed_seed("sample", identity, round, purpose)

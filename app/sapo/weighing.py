@@ -81,10 +81,10 @@ Weights = tuple[tuple[float, ...], ...]
 """`weights_GT`: one weight per token of every completion of a group, in the group's order."""
 
 
-def weighty(weights_GT: Weights) -> bool:
+def carries_weight(weights_GT: Weights) -> bool:
     """Whether any token of the group has a weight other than 0.
 
-    >>> weighty(((0.0,), (0.0, 0.5))), weighty(((0.0,),))
+    >>> carries_weight(((0.0,), (0.0, 0.5))), carries_weight(((0.0,),))
     (True, False)
     """
     return any(map(any, weights_GT))
@@ -152,7 +152,7 @@ def weigh(
     own_mass, peer_mass = _mass(own_P), _mass(peer_P)
     alone = own_mass == 0.0 and peer_mass > 0.0
     peer_scale = own_mass / peer_mass if recipe.cap_peers and not alone and peer_mass > own_mass else 1.0
-    teaching = sum(weighty(part.weights_GT) for part in (*own_P, *peer_P))
+    teaching = sum(carries_weight(part.weights_GT) for part in (*own_P, *peer_P))
     steps = minibatch_count(teaching, recipe.groups_per_step)
     right_P = tuple(part.judged(1) for part in peer_P)
     return WeighedGroups(

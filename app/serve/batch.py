@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.serve.messages import BASE, Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
+from app.serve.messages import BASE_SIDE, Began, Ended, Piece, Prompt, Refused, Reply, Start, Token, TokenChoice
 from app.skills.answering import softmax
 from engines.contract import Decoder, Engine, EngineError, TokenSequence, TooLongError
 from engines.llamacpp.grammar import Grammar
@@ -195,7 +195,7 @@ class Batch:
         self._waiting: deque[Answer] = deque()
         self._going: list[Answer] = []
         self._decoder: Decoder | None = None
-        self._side, self._room, self._drawer = BASE, 0, TokenSampler(1)
+        self._side, self._room, self._drawer = BASE_SIDE, 0, TokenSampler(1)
 
     @property
     def busy(self) -> bool:

@@ -76,7 +76,7 @@ class ServedModel:
     def turn_to(self, side: str) -> bool:
         """Loads the side's newest checkpoint, looking for one at most once every _LOOKS_S seconds, and returns
         whether there is one: before anything was learned, the base answers."""
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return False
         found, now = self._side(side), time.monotonic()
         if self._loaded != side:
@@ -90,7 +90,7 @@ class ServedModel:
         return found.state is not None
 
     def labels(self, side: str) -> Mapping[str, list[int]]:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return {}
         found = self._side(side)
         if found.labels is None:
@@ -100,13 +100,13 @@ class ServedModel:
         return found.labels
 
     def split(self, side: str) -> Callable[[str], tuple[str, str]] | None:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return None
         skill = self._side(side).skill
         return asking.work_and_answer if skill is None or skill.marked else None
 
     def max_tokens(self, side: str) -> int | None:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return None
         found = self._side(side)
         return found.skill.max_tokens if found.skill is not None else None
@@ -141,7 +141,7 @@ class ServedModel:
         return self._tokenizer.prompt(self._asked(turns, side))
 
     def _asked(self, turns: list[dict[str, str]], side: str) -> asking.Messages:
-        if side == messages.BASE:
+        if side == messages.BASE_SIDE:
             return turns
         found, theirs = self._side(side), turns[0]["role"] == "system"
         if found.skill is not None:
@@ -195,7 +195,7 @@ def serve(open_model: Callable[[], ServedModel]) -> NoReturn:
             sentence = f"This is a fault in Shoal ({type(error).__name__}: {said})."
         tell(messages.Refused(number=0, sentence=sentence, final=True))
     sys.stderr.flush()
-    os._exit(code)  # not sys.exit, which would stumble over the thread that holds standard input
+    os._exit(code)  # not sys.exit, which would wait for the thread that reads standard input
 
 
 def _work(batch: Batch, requests: queue.SimpleQueue[messages.Request], tell: Callable[..., None]) -> None:

@@ -19,13 +19,13 @@ Prompt = str | list[dict[str, str] | int]
 """A text, chat messages, or token ids."""
 
 
-BASE = ""
+BASE_SIDE = ""
 """The side of the model as it came."""
 
 
 class Start(_Message, frozen=True):
     """Requests `n` answers to each of `prompts`. `stream`: send pieces as they are generated. `logprobs`: None
-    for no log-probabilities, else the number of alternatives per token. `side`: BASE, or what
+    for no log-probabilities, else the number of alternatives per token. `side`: BASE_SIDE, or what
     was learned (a name of app.node.models.skills). `grammar`: GBNF that answers must follow, "" for none."""
 
     prompts: list[Prompt]
@@ -37,7 +37,7 @@ class Start(_Message, frozen=True):
     stop: list[str] = []
     logprobs: int | None = None
     stream: bool = False
-    side: str = BASE
+    side: str = BASE_SIDE
     grammar: str = ""
     echo: bool = False
     """Whether the prompt is told too, as the beginning of the answer."""

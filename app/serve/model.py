@@ -16,14 +16,14 @@ import msgspec
 from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.node.rules.orders import mark_serving
 from app.node.trainer import solo
 from app.serve import messages
 from app.serve.messages import Began, Ended, ModelReady, Piece, Refused, Reply, Start
 from engines.facts import engine_variables
 
-QUIET_S = 600.0
+UNLOAD_AFTER_S = 600.0
 """Idle seconds after which the model is unloaded."""
 MAX_REQUESTS = 64
 """Maximum requests in progress or waiting; further ones are refused with BusyError."""
@@ -53,7 +53,7 @@ class ModelProcess:
     folder `home` pauses."""
 
     def __init__(
-        self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = QUIET_S
+        self, command: Sequence[str], home: Path, told: Callable[[str], None], quiet_s: float = UNLOAD_AFTER_S
     ) -> None:
         self._command, self._home, self._told, self._quiet_s = command, home, told, quiet_s
         self._process: Process | None = None
@@ -122,7 +122,7 @@ class ModelProcess:
             self._reading.cancel()
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()  # it writes nothing that could be lost
+                process.kill()  # it writes nothing, so nothing is lost
             await process.wait()
 
     async def _write(self, request: messages.Request, starting: bool = False) -> None:
@@ -130,13 +130,13 @@ class ModelProcess:
             if self._process is None and starting:
                 await self._begin()
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(ConnectionError):  # its end is told to all who wait
+            with contextlib.suppress(ConnectionError):  # all waiting requests learn that it ended
                 self._process.stdin.write(messages.to_line(request))
                 await self._process.stdin.drain()
 
     async def _begin(self) -> None:
         environment = {
-            **surroundings(secrets.without_secrets()),
+            **child_environment(secrets.without_secrets()),
             **solo.OFFLINE_ENVIRONMENT,
             **engine_variables(),
         }

@@ -21,11 +21,11 @@ import msgspec
 from app.common import files
 from app.node.models.skills import PUZZLES as PUZZLES
 from app.serve import schema
-from app.serve.messages import BASE, Began, Ended, Piece, Start, TokenChoice
+from app.serve.messages import BASE_SIDE, Began, Ended, Piece, Start, TokenChoice
 
 MAX_ANSWERS = 64
 """Maximum answers to one request, over all its prompts."""
-MAX_TOP = 20
+MAX_TOP_LOGPROBS = 20  # OpenAI's own limit
 
 
 class UsualSampling(NamedTuple):
@@ -158,7 +158,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
             seed=secrets.randbits(48) if self.seed is None else self.seed % 2**63,
             stop=stops,
             stream=bool(self.stream),
-            side=self.model if learned else BASE,
+            side=self.model if learned else BASE_SIDE,
             grammar=self._grammar(),
             **more,
         )
@@ -187,7 +187,7 @@ class ChatRequest(_Common, frozen=True, kw_only=True):
     messages: Annotated[list[ChatTurn], msgspec.Meta(min_length=1, max_length=512)]
     max_completion_tokens: TokenLimit | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_TOP)] | None = None
+    top_logprobs: Annotated[int, msgspec.Meta(ge=0, le=MAX_TOP_LOGPROBS)] | None = None
     tool_choice: Any = None
     function_call: Any = None
 

@@ -194,7 +194,7 @@ class _Rules:
                     raise SchemaError(f"There is no {reference[:60]} in the schema.")
                 target = target[part]
             name = self._add("")
-            self._referred[reference] = name, 0  # until its readings are known
+            self._referred[reference] = name, 0  # placeholder until its alternatives are computed
             found, readings = self.rule(target, depth + 1)
             self.rules[name] = found
             self._referred[reference] = name, readings

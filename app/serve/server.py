@@ -42,13 +42,13 @@ from engines import files
 PORT = 11777
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MAX_BODY = 2**20
-BODY_S = 15.0
+MAX_BODY_S = 15.0
 """Maximum seconds to receive a request's body."""
-WRITE_S = 30.0
+MAX_WRITE_S = 30.0
 """Seconds without reading after which a client counts as gone."""
-HEAD_S = 20.0
+MAX_HEAD_S = 20.0
 """Maximum seconds until a connection's first request."""
-KEPT_S = 90.0
+KEEP_ALIVE_S = 90.0
 """Seconds after an answer for which a connection waits for the next request."""
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST",
@@ -56,7 +56,7 @@ _PREFLIGHT = {
     "Access-Control-Allow-Private-Network": "true",
     "Access-Control-Max-Age": "600",
 }
-MAX_CONNECTIONS = 256
+MAX_CONNECTIONS = 256  # more than programs of one computer open
 _OUTBOUND = 64 * 1024
 """Socket send buffer in bytes, for data that a client has not read yet."""
 _LINGER_S = 1.0
@@ -135,14 +135,14 @@ class Server:
             found = RequestError(413, f"A request has at most {MAX_BODY >> 20} MB.")
         except web.HTTPException as error:
             found = RequestError(error.status, f"There is no {request.method} {request.path[:80]} here.")
-        except Exception:  # of one request: the others go on
+        except Exception:  # affects one request only
             traceback.print_exc()
             found = RequestError(500, "This is a fault in Shoal: ask in another way, and tell us.")
         response = web.Response(status=found.status, body=found.body(), content_type="application/json")
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         if found.status == 429:
             response.headers["Retry-After"] = "1"
-        if found.status in (401, 403, 408, 413, 415):  # of what else it sends nothing is read
+        if found.status in (401, 403, 408, 413, 415):  # nothing else that it sends is read
             response.force_close()
         return response
 
@@ -198,7 +198,7 @@ class Server:
 
     async def _answer(self, request: web.Request, kind: type[Asked]) -> web.StreamResponse:
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(MAX_BODY_S):
                 body = await request.read()
         except TimeoutError:
             raise RequestError(408, "The request took too long to come.") from None
@@ -238,7 +238,7 @@ async def _stream(
     await response.prepare(request)
 
     async def write(events: bytes) -> None:
-        async with asyncio.timeout(WRITE_S):
+        async with asyncio.timeout(MAX_WRITE_S):
             await response.write(events)
 
     try:
@@ -308,16 +308,16 @@ class _Door(asyncio.Protocol):
 
 
 async def _close_idle(server: web.Server) -> None:
-    """Closes connections whose first request doesn't come within HEAD_S seconds; aiohttp counts from each
+    """Closes connections whose first request doesn't come within MAX_HEAD_S seconds; aiohttp counts from each
     answer on. Runs until cancelled."""
     since: dict[web.RequestHandler, float] = {}
     while True:
-        await asyncio.sleep(HEAD_S / 4)
+        await asyncio.sleep(MAX_HEAD_S / 4)
         now = time.monotonic()
         new = (one for one in server.connections if not one._keepalive and one._current_request is None)
         since = {one: since.get(one, now) for one in new}
         for one, began in since.items():
-            if now - began > HEAD_S and one.transport is not None:
+            if now - began > MAX_HEAD_S and one.transport is not None:
                 one.transport.abort()
 
 
@@ -353,7 +353,7 @@ async def serve(
         handler_cancellation=True,
         shutdown_timeout=1.0,
         lingering_time=_LINGER_S,
-        keepalive_timeout=KEPT_S,
+        keepalive_timeout=KEEP_ALIVE_S,
         logger=_SILENT,
     )
     await runner.setup()

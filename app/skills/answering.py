@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engines.contract import GREEDY, Engine, EngineError, Messages, TokenSequence
+from engines.contract import GREEDY_TEMPERATURE, Engine, EngineError, Messages, TokenSequence
 
 _AT_ONCE = 16
 """Questions per call of the sampler."""
@@ -84,7 +84,7 @@ def _labelled(engine: Engine, prompts_P: Sequence[Messages], labels: Sequence[st
 def _free(engine: Engine, prompts_P: Sequence[Messages], max_tokens: int) -> list[SkillAnswer | None]:
     fits = [_encoded(engine, prompt, ("",), max_tokens) is not None for prompt in prompts_P]
     asked = [prompt for prompt, one in zip(prompts_P, fits, strict=True) if one]
-    groups = engine.sample(asked, 1, max_tokens, 0, temperature=GREEDY) if asked else []
+    groups = engine.sample(asked, 1, max_tokens, 0, temperature=GREEDY_TEMPERATURE) if asked else []
     said = [
         TokenSequence(prompt_T=engine.prompt_tokens(prompt), completion_T=group[0].tokens_T)
         for prompt, group in zip(asked, groups, strict=True)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-COLUMNS = 4096
-LONGEST = 4
+HASHED_FEATURES = 4096
+MAX_NGRAM = 4
 """Maximum characters of an n-gram."""
 _TEXT = 1000
 """Maximum characters of a text that are counted."""
@@ -29,8 +29,8 @@ def features(text: str) -> dict[int, float]:
     """
     padded = f" {text[:_TEXT].casefold()} "
     counts = Counter(
-        zlib.crc32(padded[at : at + size].encode("utf-8", "replace")) % COLUMNS
-        for size in range(1, LONGEST + 1)
+        zlib.crc32(padded[at : at + size].encode("utf-8", "replace")) % HASHED_FEATURES
+        for size in range(1, MAX_NGRAM + 1)
         for at in range(len(padded) - size + 1)
     )
     weights = {column: float(np.log1p(count)) for column, count in counts.items()}
@@ -65,7 +65,7 @@ def likeliest(
 
 
 def _matrix(texts: Sequence[str]) -> NDArray[np.float32]:
-    rows_SF = np.zeros((len(texts), COLUMNS), np.float32)
+    rows_SF = np.zeros((len(texts), HASHED_FEATURES), np.float32)
     for row, text in enumerate(texts):
         for column, weight in features(text).items():
             rows_SF[row, column] = weight

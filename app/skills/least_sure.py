@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from app.skills.answering import SkillAnswer
 from app.skills.baseline import features
 
-ALIKE = 0.8
+ALIKE_COSINE = 0.8
 """Cosine between the character n-grams of two texts from which they are nearly alike."""
 
 
@@ -34,7 +34,7 @@ def least_sure(texts: Sequence[str], answers: Sequence[SkillAnswer | None], coun
         if len(taken) == count:
             break
         own = features(texts[place])
-        if any(_cosine(own, other) >= ALIKE for other in known):
+        if any(_cosine(own, other) >= ALIKE_COSINE for other in known):
             passed.append(place)
             continue
         taken.append(place)

@@ -10,13 +10,13 @@ from functools import cached_property
 
 from app.sapo.asking import Example, Messages, Way, messages
 from app.sapo.sets.checks import score_answer
-from app.sapo.sets.question_set import MAX_TRUTH, PREFIX, QuestionSet, examples, family
-from app.sapo.sets.tables import clean
+from app.sapo.sets.question_set import MAX_TRUTH, OWNERS_PREFIX, QuestionSet, examples, family
+from app.sapo.sets.tables import clean_cell
 
 _MIN_TOKENS, _MAX_TOKENS = 8, 256
 WORKED_TOKENS = 64
 """Maximum tokens of an answer with its work."""
-READS = 500
+MAX_CHARACTERS_READ = 500
 """Characters of a text to sort that are read. Mails twice as long were sorted right in 98 of 100 by their
 beginning, and a pass over them whole takes nearly twice as long (LOG.md)."""
 
@@ -27,7 +27,7 @@ class Skill:
     def __init__(self, made: QuestionSet) -> None:
         self.made, self.name, self.slug = made, made.name, slug(made.name)
         self.family, self.labels, self.marked = made.family_name, made.labels, made.marked
-        self.origin = f"{PREFIX}{made.mark}"
+        self.origin = f"{OWNERS_PREFIX}{made.mark}"
         """What the rows aside and the order of the lesson are drawn from: it stays when rows are added."""
 
     @property
@@ -57,7 +57,7 @@ class Skill:
         and the answer alone unless work comes first."""
         longest = max((len(one.answer.encode()) for one in self.examples), default=MAX_TRUTH)
         most = WORKED_TOKENS if self.marked else min(_MAX_TOKENS, max(_MIN_TOKENS, longest + 2))
-        reads = READS if self.labels else None
+        reads = MAX_CHARACTERS_READ if self.labels else None
         return Way(name=self.slug, system=self.instruction, max_tokens=most, marked=self.marked, reads=reads)
 
     @property
@@ -67,7 +67,7 @@ class Skill:
 
     def prompt(self, text: str) -> Messages:
         """Returns the question as chat messages."""
-        return messages(clean(text), self.way)
+        return messages(clean_cell(text), self.way)
 
     def agree(self, reply: str, taught: str) -> bool:
         """Whether a reply has the answer of one that is taught."""

@@ -11,7 +11,7 @@ import torch
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.contract import Completion, EngineError, EngineOptions, Heard, Kind, Messages
-from engines.llamacpp.follower import FollowedAdapter, follow
+from engines.llamacpp.follower import AdapterContexts, open_contexts
 from engines.llamacpp.model import MAX_SEQUENCES, computes_bf16, why_unavailable
 from engines.llamacpp.sampler import LlamaDecoder, sample
 from engines.models.folder import count_parameters, open_folder
@@ -28,7 +28,7 @@ need gigabytes."""
 class LlamaEngine(TorchEngine):
     """Learns like the torch engine and samples with llama.cpp."""
 
-    def __init__(self, base: Base, follower: FollowedAdapter, kind: Kind, seed: int) -> None:
+    def __init__(self, base: Base, follower: AdapterContexts, kind: Kind, seed: int) -> None:
         super().__init__(base, seed)
         self._follower = follower
         self.info = msgspec.structs.replace(self.info, name="llamacpp", sampler=f"llama.cpp {kind}")
@@ -113,4 +113,4 @@ def open_engine(
     base = Base(folder.path, sampler_bytes=int(parameters * SAMPLER_BYTES[chosen]), **options)
     if kind is None and chosen == "f16" and base.network.dtype is torch.bfloat16 and computes_bf16():
         chosen = "bf16"  # the learner's own weights, a third faster than f16 (LOG.md)
-    return LlamaEngine(base, follow(base, shape, chosen), chosen, seed)
+    return LlamaEngine(base, open_contexts(base, shape, chosen), chosen, seed)

@@ -42,7 +42,7 @@ class GrowingContext:
         return held
 
 
-class FollowedAdapter:
+class AdapterContexts:
     """Gives contexts under the learner's adapter as it is now, or under none."""
 
     def __init__(self, room: GrowingContext, shape: Architecture, half: bool) -> None:
@@ -82,7 +82,7 @@ class FollowedAdapter:
         self._follows = (adapter, adapter.version)
 
 
-def follow(base: Base, shape: Architecture, kind: Kind) -> FollowedAdapter:
+def open_contexts(base: Base, shape: Architecture, kind: Kind) -> AdapterContexts:
     """Opens the converted model, converting it first if needed. If llama.cpp refuses the file, it is converted
     once more. Raises EngineError if that does not help."""
     exact = kind == "f32"
@@ -94,4 +94,4 @@ def follow(base: Base, shape: Architecture, kind: Kind) -> FollowedAdapter:
         path = gguf.cached(base.folder.path, kind)
         model = LlamaModel(path)
         base.note("The converted model was damaged and has been made again.")
-    return FollowedAdapter(GrowingContext(model, shape, exact, base.placement.threads), shape, half=not exact)
+    return AdapterContexts(GrowingContext(model, shape, exact, base.placement.threads), shape, half=not exact)

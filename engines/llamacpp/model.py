@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError, progress
-from engines.facts import FEATURES, ISA, features, forced_instruction_set
-from engines.remedy import command, installed, packed, repair
+from engines.facts import CPU_FEATURES, ISA_ENV, features, forced_instruction_set
+from engines.remedy import command, installed, packed, repair_phrase
 
-PROCESSOR = "shoal-llamacpp.processor"
+PROCESSOR_FILE = "shoal-llamacpp.processor"
 """File in the Python environment with the processor features for which app.install.launcher.optional built
 llama.cpp."""
 
@@ -48,7 +48,7 @@ def why_unavailable() -> str:
     try:
         library()
     except ImportError:
-        how = repair("llamacpp", ", which needs a C++ compiler")
+        how = repair_phrase("llamacpp", ", which needs a C++ compiler")
         return f"llama.cpp isn't installed: {how}, or choose the torch engine."
     except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
         said = " ".join(str(error).split())[:200]
@@ -56,8 +56,8 @@ def why_unavailable() -> str:
         return f"llama.cpp doesn't load here ({said}): install it again with {how}."
     if forced_instruction_set() and b"AVX512 = 1" in library().llama_print_system_info():
         return (
-            f"llama.cpp was built with AVX-512 here, which {ISA}={forced_instruction_set()} can't switch off: "
-            f"build one for AVX2 beside it with {command('setup --avx2')}."
+            f"llama.cpp was built with AVX-512 here, which {ISA_ENV}={forced_instruction_set()} can't "
+            f"switch off: build one for AVX2 beside it with {command('setup --avx2')}."
         )
     return ""
 
@@ -70,7 +70,7 @@ def computes_bf16() -> bool:
 def _built_for() -> set[str]:
     """Returns the recorded processor features that llama.cpp was built for; empty if there is no record."""
     try:
-        return set(FEATURES) & set((Path(sys.prefix) / PROCESSOR).read_text(encoding="ascii").split())
+        return set(CPU_FEATURES) & set((Path(sys.prefix) / PROCESSOR_FILE).read_text(encoding="ascii").split())
     except (OSError, UnicodeDecodeError):
         return set()
 
@@ -107,7 +107,7 @@ CELL_MULTIPLE = 256
 PROMPT_TOKENS = 512
 """Maximum prompt tokens read in one call."""
 
-WORTH_HOLDING = 64
+MIN_REUSED_PREFIX = 64
 """Minimum length of a common prefix with the last prompt for which its KV cache is reused. A system message
 alone is shorter, so ordinary questions are read completely and give the same bits whatever was read before."""
 
@@ -173,7 +173,7 @@ class Context:
         params.n_ctx = self.cells * (sequences + 1)
         params.n_seq_max = sequences + 1
         params.n_batch = params.n_ubatch = self._batch = max(PROMPT_TOKENS, sequences)
-        params.n_outputs_max = sequences + 1  # else a vocabulary of logits is set aside for every prompt token
+        params.n_outputs_max = sequences + 1  # otherwise logits for every prompt token are allocated
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = False
         params.no_perf = True
@@ -245,7 +245,7 @@ class Context:
         with the last prompt, for example the same examples, is not read again."""
         llama, holder = library(), self.sequences
         begun = common_prefix_length(self._held, prompt_T[:-1])
-        begun = begun if begun >= WORTH_HOLDING else 0
+        begun = begun if begun >= MIN_REUSED_PREFIX else 0
         self._held = []
         llama.llama_memory_seq_rm(self._memory, holder, begun, -1)
         for first in range(begun, len(prompt_T), PROMPT_TOKENS):
@@ -257,7 +257,7 @@ class Context:
             self._outputs[:size] = 0
             self._outputs[size - 1] = first + size == len(prompt_T)
             self._decode(size)
-        logits = self._logits(1).copy()  # the next call writes over it
+        logits = self._logits(1).copy()  # the next call overwrites it
         for sequence in sequences:
             llama.llama_memory_seq_rm(self._memory, int(sequence), -1, -1)
             llama.llama_memory_seq_cp(self._memory, holder, int(sequence), -1, -1)

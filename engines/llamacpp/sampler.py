@@ -17,7 +17,7 @@ from engines.contract import EngineError
 from engines.llamacpp.model import Context
 from engines.models.tokens import Sampled, Told
 
-BLOCK = 512
+SUM_BLOCK = 512
 """Probabilities are first summed in blocks of this size; only the block that is hit is summed one by one."""
 
 
@@ -27,7 +27,7 @@ class TokenSampler:
 
     def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
-        self._starts = np.arange(0, vocabulary, BLOCK)
+        self._starts = np.arange(0, vocabulary, SUM_BLOCK)
         self._work = np.empty((0, vocabulary), np.float32)
 
     def draw(
@@ -59,7 +59,7 @@ class TokenSampler:
         block_R = np.minimum((ends_RB <= wanted_R[:, None]).sum(1), len(self._starts) - 1)
         each_R = np.arange(rows)
         left_R = wanted_R - (ends_RB - sums_RB)[each_R, block_R]
-        columns_RC = self._starts[block_R][:, None] + np.arange(min(BLOCK, vocabulary))
+        columns_RC = self._starts[block_R][:, None] + np.arange(min(SUM_BLOCK, vocabulary))
         inside_RC = columns_RC < vocabulary
         columns_RC = np.minimum(columns_RC, vocabulary - 1)
         chances_RC = weights_RV[each_R[:, None], columns_RC].astype(np.float64) * inside_RC

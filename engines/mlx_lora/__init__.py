@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from engines.contract import EngineOptions
-from engines.remedy import repair
+from engines.remedy import repair_phrase
 
 if TYPE_CHECKING:
     from engines.mlx_lora.engine import MlxEngine
@@ -30,14 +30,14 @@ def why_unavailable() -> str:
         return "MLX runs on Macs with Apple Silicon, and for tests on Linux: choose another engine."
     for package in ("mlx", "mlx_lm"):
         if importlib.util.find_spec(package) is None:
-            return f"MLX isn't installed: {repair('mlx')}."
+            return f"MLX isn't installed: {repair_phrase('mlx')}."
     try:
         import mlx.core as mx
 
         mx.eval(mx.ones(1) + 1)
     except (ImportError, OSError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
-        return f"MLX doesn't load ({said}): {repair('mlx')}, or choose another engine."
+        return f"MLX doesn't load ({said}): {repair_phrase('mlx')}, or choose another engine."
     return ""
 
 

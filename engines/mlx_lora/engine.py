@@ -36,7 +36,7 @@ from engines.models.folder import (
 )
 from engines.models.tokens import ChatTokenizer, ModelText
 
-SMALL = 50_000_000
+FP32_MAX_PARAMETERS = 50_000_000
 """Number of parameters from which the base is in bf16 on the GPU; smaller models need little memory in fp32."""
 
 
@@ -55,7 +55,7 @@ class MlxEngine:
             )
         parameters = count_parameters(self._folder)
         self._on_gpu = _place(options.get("device", "auto"))
-        dtype = mx.bfloat16 if self._on_gpu and parameters >= SMALL else mx.float32
+        dtype = mx.bfloat16 if self._on_gpu and parameters >= FP32_MAX_PARAMETERS else mx.float32
         self.notes: list[str] = []
         budget = free_memory(self._on_gpu)
         if parameters * dtype.size > budget:
@@ -68,7 +68,7 @@ class MlxEngine:
         rank = (
             options.get("rank")
             or read_settings(path).rank
-            or (8 if not self._on_gpu and parameters >= SMALL else 16)
+            or (8 if not self._on_gpu and parameters >= FP32_MAX_PARAMETERS else 16)
         )
         self._network = _load(self._folder, shape, dtype, rank)
         self._fingerprint = fingerprint(self._folder)
@@ -155,7 +155,7 @@ class MlxEngine:
         return self._network.learner
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._learner.score(self._adapter, sequences_S)
+        return self._learner.logprobs(self._adapter, sequences_S)
 
     def step(self, batch: Batch) -> StepStats:
         return self._learner.step(self._adapter, batch)

@@ -225,7 +225,7 @@ def _logp(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> tuple[m
     return logits, mx.take_along_axis(logits, tokens_C[:, None], axis=-1)[:, 0] - lse, lse
 
 
-CLIP_NORM = 1.0
+CLIP_NORM = 1.0  # the usual norm; a bad batch must not break an adapter
 
 MAX_TOKENS = {"cpu": 2048, "gpu": 8192}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
@@ -277,7 +277,7 @@ class Learner:
         adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
         return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
 
-    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
         pairs_S = [(one.prompt_T, one.completion_T) for one in sequences_S]
         check_tokens(pairs_S, self._network.shape.vocabulary)

@@ -1,8 +1,8 @@
 """mlx-lm's decoder of the Qwen2, Qwen3 or Llama family, three times over the same frozen arrays: plain, with
 LoRA layers for learning, and with the adapter merged in for sampling.
 
-`library` imports single modules of mlx-lm without its own start, which imports transformers and with it torch:
-0.1 s instead of three to nine."""
+`import_library` imports single modules of mlx-lm without its own start, which imports transformers and with
+it torch: 0.1 s instead of three to nine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engines.mlx_lora.adapter import ALPHA_OVER_RANK, AdaptedLayer, Adapter
 from engines.models.folder import Architecture, Folder, Rope
 
 
-def library(name: str) -> ModuleType:
+def import_library(name: str) -> ModuleType:
     """Imports the module `mlx_lm.<name>` without running its parent packages. Raises ImportError."""
     parts = f"mlx_lm.{name}".split(".")
     parents = [".".join(parts[:end]) for end in range(1, len(parts))]
@@ -37,7 +37,7 @@ def library(name: str) -> ModuleType:
             sys.modules[parent] = importlib.util.module_from_spec(spec)
         return importlib.import_module(f"mlx_lm.{name}")
     finally:
-        for parent in missing:  # anyone who imports mlx_lm itself later gets the whole of it
+        for parent in missing:  # a later import of mlx_lm itself loads all of it
             sys.modules.pop(parent, None)
 
 
@@ -83,7 +83,7 @@ class Network:
         self._settings = settings
 
     def _add_lora(self, rank: int) -> list[Any]:
-        lora_linear = library("tuner.lora").LoRALinear
+        lora_linear = import_library("tuner.lora").LoRALinear
         added = []
         self.places = []
         for index, layer in enumerate(self.learner.model.layers):
@@ -109,7 +109,7 @@ class Network:
             self._merged = _build(self.shape, self._settings)
             self._merged.update(self.plain.parameters())
         if self._holds is None or self._holds[0] is not adapter or self._holds[1] != adapter.version:
-            self._holds = None  # so that a merge that fails half-way is made again
+            self._holds = None  # so that a merge that fails half-way is repeated
             for place, lora, (a, b) in zip(
                 adapter.places, self._lora, adapter.matrices(adapter.values), strict=True
             ):
@@ -199,7 +199,7 @@ def _settings(folder: Folder, shape: Architecture, tied: bool) -> dict[str, Any]
 
 def _build(shape: Architecture, settings: dict[str, Any]) -> Any:
     """Returns a decoder with random weights, which take no memory because MLX never evaluates them."""
-    module = library(f"models.{shape.family}")
+    module = import_library(f"models.{shape.family}")
     decoder = module.Model(module.ModelArgs.from_dict(settings))
     decoder.freeze()
     return decoder

@@ -298,7 +298,7 @@ def _read_rope(config: Mapping[str, Any]) -> Rope | None:
     return None
 
 
-FILE = "shoal.json"
+SETTINGS_FILE = "shoal.json"
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -316,7 +316,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     groups: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
 
 
-SMALL = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
+SMALL_MODEL_SETTINGS = ModelSettings(max_tokens=64, learning_rate=1e-4, rank=16)
 _SMALL_BYTES = 400 * 10**6
 """Maximum bytes of a small model's weights, which have two or four bytes per parameter."""
 
@@ -324,13 +324,13 @@ _SMALL_BYTES = 400 * 10**6
 def read_settings(folder: Path) -> ModelSettings:
     """Returns the model's shoal.json, or defaults for its size. Raises EngineError for unknown or invalid
     settings."""
-    file = folder / FILE
+    file = folder / SETTINGS_FILE
     if not file.is_file():
         weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-        return SMALL if 0 < weights < _SMALL_BYTES else ModelSettings()
+        return SMALL_MODEL_SETTINGS if 0 < weights < _SMALL_BYTES else ModelSettings()
     try:
         return msgspec.json.decode(file.read_bytes(), type=ModelSettings)
     except (OSError, msgspec.MsgspecError) as error:
         raise EngineError(
-            f"{FILE} of the model in {folder} is wrong ({error}): correct or delete it."
+            f"{SETTINGS_FILE} of the model in {folder} is wrong ({error}): correct or delete it."
         ) from error

@@ -166,7 +166,7 @@ class ChatTokenizer:
             )
         except jinja2.TemplateError:
             raise
-        except Exception as error:  # a template is a program of somebody else's
+        except Exception as error:  # a template is a foreign program
             raise jinja2.TemplateError(f"{type(error).__name__}: {str(error)[:_LONGEST]}") from error
 
     def completion(self, text: str, finished: bool) -> list[int]:

@@ -25,7 +25,7 @@ from engines.torch_lora.network import adapter as adapter_files
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.device import (
     MB,
-    SMALL,
+    MEASURED_FROM_PARAMETERS,
     DeviceBudget,
     free_memory,
     is_out_of_memory,
@@ -57,7 +57,9 @@ class Base:
         parameters = count_parameters(self.folder)
         self.placement: DeviceBudget = prepare_device(parameters, device, threads, thread_share)
         on_cpu = self.placement.device.type == "cpu"
-        self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= SMALL else 16)
+        self.rank = (
+            rank or read_settings(path).rank or (8 if on_cpu and parameters >= MEASURED_FROM_PARAMETERS else 16)
+        )
         self.notes: list[str] = []
         self._check_memory(parameters, sampler_bytes)
         tokenizer = ChatTokenizer(self.folder)
@@ -181,7 +183,7 @@ class Base:
         self.notes.append(sentence)
 
 
-class OnBase:
+class SharesBase:
     """What an engine and a swarm over one base have in common. `notes` holds sentences for the user."""
 
     def __init__(self, base: Base) -> None:
@@ -198,7 +200,7 @@ class OnBase:
         return self._base.text.prompt(prompt)
 
 
-class TorchEngine(OnBase):
+class TorchEngine(SharesBase):
     """The torch engine; methods as in `engines.contract.Engine`."""
 
     def __init__(self, base: Base, seed: int = 0) -> None:
@@ -246,7 +248,7 @@ class TorchEngine(OnBase):
         return network.plain_rollout() if plain else network.rollout([self._adapter])
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.learner.score(self._adapter, sequences_S)
+        return self._base.learner.logprobs(self._adapter, sequences_S)
 
     def step(self, batch: Batch) -> StepStats:
         return self._base.learner.step(self._adapter, batch)
@@ -266,7 +268,7 @@ def open_engine(model: str | Path, *, seed: int = 0, **options: Unpack[EngineOpt
     return TorchEngine(Base(model, **options), seed)
 
 
-class TorchSwarm(OnBase):
+class TorchSwarm(SharesBase):
     """Several nodes over one base; methods as in `engines.contract.Engine`, with the node's index first. A node
     does exactly what an engine of its own with the same seed would do."""
 
@@ -289,11 +291,11 @@ class TorchSwarm(OnBase):
         return self._base.sample(self._adapters_N, prompts_NP, n, max_tokens, seeds_N)
 
     def logprobs(self, node: int, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
-        return self._base.learner.score(self._adapters_N[node], sequences_S)
+        return self._base.learner.logprobs(self._adapters_N[node], sequences_S)
 
     def base_logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probs under the base model: a fresh adapter has no effect."""
-        return self._base.learner.score(self._base.new_adapter(0), sequences_S)
+        return self._base.learner.logprobs(self._base.new_adapter(0), sequences_S)
 
     def step(self, node: int, batch: Batch) -> StepStats:
         return self._base.learner.step(self._adapters_N[node], batch)

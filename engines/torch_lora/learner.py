@@ -28,7 +28,7 @@ from engines.torch_lora.network.logprobs import TokenTargets, logprobs, weighted
 from engines.torch_lora.network.network import Network
 from engines.torch_lora.sampler import memory_recovery
 
-CLIP_NORM = 1.0
+CLIP_NORM = 1.0  # the usual norm; a bad batch must not break an adapter
 
 MAX_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Maximum tokens of a micro-batch; larger ones are no faster, and on a processor smaller ones stay in its
@@ -84,7 +84,7 @@ class Learner:
         return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
 
     @torch.no_grad()
-    def score(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
+    def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
         network, pairs_S = self.network, [(one.prompt_T, one.completion_T) for one in sequences_S]
         check_tokens(pairs_S, network.vocabulary)

@@ -87,12 +87,12 @@ def cleaned(environment: Mapping[str, str], source: Path) -> dict[str, str]:
     ...         Path("s"))
     {'A': 'b', 'LD_LIBRARY_PATH': '/own', 'PYTHONPATH': 's', 'PYTHONSAFEPATH': '1', 'PYTHONUTF8': '1'}
     """
-    from app.common.process.surroundings import outside_bundle, surroundings, without_clashing
+    from app.common.process.surroundings import child_environment, environment_outside_app, without_clashing
 
-    kept = outside_bundle(environment)
+    kept = environment_outside_app(environment)
     if libraries := without_clashing(kept.pop("LD_LIBRARY_PATH", "")):
         kept["LD_LIBRARY_PATH"] = libraries
-    return surroundings(kept, str(source))
+    return child_environment(kept, str(source))
 
 
 if __name__ == "__main__":

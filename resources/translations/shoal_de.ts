@@ -3746,8 +3746,8 @@ answer: a*b</translation>
    <translation>Vor Runde 1</translation>
   </message>
   <message>
-   <source>First look</source>
-   <translation>Erster Blick</translation>
+   <source>Placement</source>
+   <translation>Einstufung</translation>
   </message>
   <message>
    <source>testing what a lesson from others changes, kind {n} of {all}</source>
@@ -6080,8 +6080,8 @@ answer: a*b</translation>
    <translation>Es fängt damit an: {families}.</translation>
   </message>
   <message>
-   <source>First it learns from {lesson} of its own right answers.</source>
-   <translation>Zuerst lernt es aus {lesson} eigenen richtigen Antworten.</translation>
+   <source>First it learns from {right_answers} of its own right answers.</source>
+   <translation>Zuerst lernt es aus {right_answers} eigenen richtigen Antworten.</translation>
   </message>
   <message>
    <source>Later come {later}.</source>
@@ -6200,8 +6200,8 @@ answer: a*b</translation>
    <translation>Es hat mehr als {MAX_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
   </message>
   <message>
-   <source>It was made with puzzles of version {questions}, and this Shoal has {VERSION}:</source>
-   <translation>Es entstand mit Rätseln der Version {questions}, und dieses Shoal hat {VERSION}:</translation>
+   <source>It was made with puzzles of version {questions}, and this Shoal has {QUESTIONS_VERSION}:</source>
+   <translation>Es entstand mit Rätseln der Version {questions}, und dieses Shoal hat {QUESTIONS_VERSION}:</translation>
   </message>
   <message>
    <source>use Shoal {shoal} to play it again.</source>
@@ -6392,8 +6392,8 @@ answer: a*b</translation>
    <translation>Die Festplatte mit {home} ist voll, deshalb wartet das Lernen:</translation>
   </message>
   <message>
-   <source>It looks again every {AGAIN_S} seconds and continues by itself.</source>
-   <translation>Es sieht alle {AGAIN_S} Sekunden nach und lernt von selbst weiter.</translation>
+   <source>It looks again every {DISK_CHECK_S} seconds and continues by itself.</source>
+   <translation>Es sieht alle {DISK_CHECK_S} Sekunden nach und lernt von selbst weiter.</translation>
   </message>
   <message>
    <source>The disk has room again, so learning continues.</source>
@@ -6476,8 +6476,8 @@ answer: a*b</translation>
    <translation>Es hatte dieses Rätsel nicht gekonnt.</translation>
   </message>
   <message>
-   <source>That's too long: {COMPLETION} characters at most.</source>
-   <translation>Das ist zu lang: höchstens {COMPLETION} Zeichen.</translation>
+   <source>That's too long: {MAX_COMPLETION_CHARS} characters at most.</source>
+   <translation>Das ist zu lang: höchstens {MAX_COMPLETION_CHARS} Zeichen.</translation>
   </message>
   <message>
    <source>It holds hidden characters:</source>
@@ -7264,8 +7264,8 @@ answer: a*b</translation>
    <translation>Der Eintrag für {name} im Schlüsselbund ist beschädigt:</translation>
   </message>
   <message>
-   <source>enter its recovery words ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>enter its recovery words ({restore_hint}).</source>
+   <translation>Gib die Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>An access token for models may still be in the keyring, which refused ({name}):</source>
@@ -7284,8 +7284,8 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} ist nicht in diesem Schlüsselbund:</translation>
   </message>
   <message>
-   <source>log in as before, or enter its recovery words ({restoring}).</source>
-   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>log in as before, or enter its recovery words ({restore_hint}).</source>
+   <translation>Melde dich an wie vorher, oder gib seine Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>This computer has no keyring.</source>
@@ -7304,8 +7304,8 @@ answer: a*b</translation>
    <translation>Der Schlüsselbund des Systems weigert sich ({name}):</translation>
   </message>
   <message>
-   <source>enter the recovery words of {name} ({restoring}).</source>
-   <translation>Gib die Wiederherstellungswörter von {name} ein ({restoring}).</translation>
+   <source>enter the recovery words of {name} ({restore_hint}).</source>
+   <translation>Gib die Wiederherstellungswörter von {name} ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>Others on this computer could read your key in {path}; now only you can.</source>
@@ -7332,8 +7332,8 @@ answer: a*b</translation>
    <translation>Der Schlüssel von {name} ist mit einer Passphrase gesichert, die Shoal nicht mehr verwendet:</translation>
   </message>
   <message>
-   <source>enter the passphrase or the recovery words once ({restoring}).</source>
-   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restoring}).</translation>
+   <source>enter the passphrase or the recovery words once ({restore_hint}).</source>
+   <translation>gib die Passphrase oder die Wiederherstellungswörter einmal ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>So the key of {name} is in {path}, which only you can read.</source>
@@ -7368,8 +7368,8 @@ answer: a*b</translation>
    <translation>{path} lässt sich nicht lesen und bleibt, wie es ist:</translation>
   </message>
   <message>
-   <source>enter your recovery words ({restoring}).</source>
-   <translation>Gib deine Wiederherstellungswörter ein ({restoring}).</translation>
+   <source>enter your recovery words ({restore_hint}).</source>
+   <translation>Gib deine Wiederherstellungswörter ein ({restore_hint}).</translation>
   </message>
   <message>
    <source>{name} isn't a file:</source>
@@ -7524,8 +7524,8 @@ answer: a*b</translation>
    <translation>Die Adresse eines Relays beginnt mit ws:// oder wss://.</translation>
   </message>
   <message>
-   <source>An invite or a private swarm has {WORDS} words; these are {words}.</source>
-   <translation>Eine Einladung oder ein privater Schwarm hat {WORDS} Wörter, das hier sind {words}.</translation>
+   <source>An invite or a private swarm has {WORD_COUNT} words; these are {words}.</source>
+   <translation>Eine Einladung oder ein privater Schwarm hat {WORD_COUNT} Wörter, das hier sind {words}.</translation>
   </message>
   <message>
    <source>These six words aren't an invite:</source>
@@ -7736,8 +7736,8 @@ answer: a*b</translation>
    <translation>Der Host sieht aus wie eine IPv4-Adresse und ist keine:</translation>
   </message>
   <message>
-   <source>A private swarm has {WORDS} words; these are {words}:</source>
-   <translation>Ein privater Schwarm hat {WORDS} Wörter; das hier sind {words}:</translation>
+   <source>A private swarm has {WORD_COUNT} words; these are {words}:</source>
+   <translation>Ein privater Schwarm hat {WORD_COUNT} Wörter; das hier sind {words}:</translation>
   </message>
   <message>
    <source>enter all of them.</source>
@@ -7964,20 +7964,20 @@ answer: a*b</translation>
    <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
   </message>
   <message>
-   <source>{ISA} is {found}, and knows avx2 alone:</source>
-   <translation>{ISA} ist {found} und kennt nur avx2:</translation>
+   <source>{ISA_ENV} is {found}, and knows avx2 alone:</source>
+   <translation>{ISA_ENV} ist {found} und kennt nur avx2:</translation>
   </message>
   <message>
    <source>set that, or leave it out.</source>
    <translation>setze das oder lass es weg.</translation>
   </message>
   <message>
-   <source>{VISIBLE} hides every NVIDIA card from it.</source>
-   <translation>{VISIBLE} verbirgt jede NVIDIA-Karte davor.</translation>
+   <source>{VISIBLE_CARDS_ENV} hides every NVIDIA card from it.</source>
+   <translation>{VISIBLE_CARDS_ENV} verbirgt jede NVIDIA-Karte davor.</translation>
   </message>
   <message>
-   <source>The library that asks NVIDIA's driver is missing: {repair}.</source>
-   <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair}.</translation>
+   <source>The library that asks NVIDIA's driver is missing: {repair_phrase}.</source>
+   <translation>Die Bibliothek, die NVIDIAs Treiber fragt, fehlt: {repair_phrase}.</translation>
   </message>
   <message>
    <source>NVIDIA's driver doesn't answer ({error}):</source>
@@ -8036,8 +8036,8 @@ answer: a*b</translation>
    <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
   </message>
   <message>
-   <source>llama.cpp was built with AVX-512 here, which {ISA}={forced_instruction_set} can't switch off:</source>
-   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA}={forced_instruction_set} nicht abschalten kann:</translation>
+   <source>llama.cpp was built with AVX-512 here, which {ISA_ENV}={forced_instruction_set} can't switch off:</source>
+   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA_ENV}={forced_instruction_set} nicht abschalten kann:</translation>
   </message>
   <message>
    <source>build one for AVX2 beside it with {command}.</source>
@@ -8120,12 +8120,12 @@ answer: a*b</translation>
    <translation>MLX läuft auf Macs mit Apple Silicon und für Tests auf Linux:</translation>
   </message>
   <message>
-   <source>MLX isn't installed: {repair}.</source>
-   <translation>MLX ist nicht installiert: {repair}.</translation>
+   <source>MLX isn't installed: {repair_phrase}.</source>
+   <translation>MLX ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
-   <source>MLX doesn't load ({said}): {repair}, or choose another engine.</source>
-   <translation>MLX lädt nicht ({said}): {repair}, oder wähle eine andere Engine.</translation>
+   <source>MLX doesn't load ({said}): {repair_phrase}, or choose another engine.</source>
+   <translation>MLX lädt nicht ({said}): {repair_phrase}, oder wähle eine andere Engine.</translation>
   </message>
   <message>
    <source>There is no device {device} for MLX:</source>
@@ -8244,8 +8244,8 @@ answer: a*b</translation>
    <translation>config.json des Modells ist beschädigt ({said}):</translation>
   </message>
   <message>
-   <source>{FILE} of the model in {folder} is wrong ({error}):</source>
-   <translation>{FILE} des Modells in {folder} ist falsch ({error}):</translation>
+   <source>{SETTINGS_FILE} of the model in {folder} is wrong ({error}):</source>
+   <translation>{SETTINGS_FILE} des Modells in {folder} ist falsch ({error}):</translation>
   </message>
   <message>
    <source>correct or delete it.</source>
@@ -8584,16 +8584,16 @@ answer: a*b</translation>
    <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
-   <source>llama.cpp isn't installed: {repair}.</source>
-   <translation>llama.cpp ist nicht installiert: {repair}.</translation>
+   <source>llama.cpp isn't installed: {repair_phrase}.</source>
+   <translation>llama.cpp ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
    <translation>Die Engine {title} lädt nicht ({said}): {name}.</translation>
   </message>
   <message>
-   <source>PyTorch isn't installed: {repair}.</source>
-   <translation>PyTorch ist nicht installiert: {repair}.</translation>
+   <source>PyTorch isn't installed: {repair_phrase}.</source>
+   <translation>PyTorch ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>MLX isn't installed.</source>
@@ -8612,8 +8612,8 @@ answer: a*b</translation>
    <translation>Eine Engine {name} gibt es nicht:</translation>
   </message>
   <message>
-   <source>choose {CHOICES}.</source>
-   <translation>Wähle {CHOICES}.</translation>
+   <source>choose {ENGINE_CHOICES}.</source>
+   <translation>Wähle {ENGINE_CHOICES}.</translation>
   </message>
   <message>
    <source>It is for Macs with Apple Silicon; the engine pack there has it.</source>
@@ -8968,8 +8968,8 @@ answer: a*b</translation>
    <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
   </message>
   <message>
-   <source>At least {FEWEST} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {FEWEST} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
   </message>
   <message>
    <source>It doesn't say which rows are kept aside.</source>
@@ -9204,16 +9204,16 @@ answer: a*b</translation>
    <translation>eine ganze Zahl von {least} bis {most}</translation>
   </message>
   <message>
-   <source>a list of at most {NAMES} names of programs</source>
-   <translation>eine Liste mit höchstens {NAMES} Programmnamen</translation>
+   <source>a list of at most {MAX_NAMES} names of programs</source>
+   <translation>eine Liste mit höchstens {MAX_NAMES} Programmnamen</translation>
   </message>
   <message>
    <source>any, never, or hours such as 22:00-07:00</source>
    <translation>any, never oder Zeiten wie 22:00-07:00</translation>
   </message>
   <message>
-   <source>one line of at most {TEXT_LENGTH} characters</source>
-   <translation>eine Zeile mit höchstens {TEXT_LENGTH} Zeichen</translation>
+   <source>one line of at most {MAX_TEXT_LENGTH} characters</source>
+   <translation>eine Zeile mit höchstens {MAX_TEXT_LENGTH} Zeichen</translation>
   </message>
   <message>
    <source>programs that want the computer for themselves</source>

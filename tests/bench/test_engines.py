@@ -15,7 +15,7 @@ import pytest
 
 from app.bench import BenchError, harness
 from app.bench.engine import apart
-from engines.facts import ISA
+from engines.facts import ISA_ENV
 
 ROOT = Path(__file__).parents[2]
 TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--threads=1")
@@ -72,13 +72,13 @@ def test_a_round_is_measured_beside_trl() -> None:
 
 @pytest.mark.long
 def test_as_on_avx2_nothing_newer_computes_and_nothing_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ISA, "avx2")
+    monkeypatch.setenv(ISA_ENV, "avx2")
     rows = figures("sampler", "--only=torch,transformers bf16,llama.cpp q8_0")
     assert rows["isa"] == "avx2" and rows["candidates"]["torch"]["instructions"] == {"torch": "AVX2"}
     assert rows["candidates"]["transformers bf16"] == {"missing": apart.EMULATED}
     limit = rows["candidates"]["llama.cpp q8_0"]  # refused where it was built with more
     assert "missing" in limit or limit["instructions"]["llamacpp"] == "AVX2"
-    monkeypatch.setenv(ISA, "avx1024")
+    monkeypatch.setenv(ISA_ENV, "avx1024")
     done = bench("sampler", "--only=torch", *TINY)
     assert done.returncode == 1 and "SHOAL_BENCH_ISA is 'avx1024', and knows avx2 alone" in done.stderr
 

@@ -12,16 +12,16 @@ from rich.console import Console
 
 from app.chat import messages, terminal
 from app.chat.puzzles import AnswerScorer, draw
-from app.common.text import safe
+from app.common.text import safe_text
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError
 
 
 @given(st.text(max_size=200))
 def test_what_is_shown_obeys_nobody(text: str) -> None:
-    shown = safe(text)
+    shown = safe_text(text)
     assert all(char.isprintable() or char in "\n\u200c\u200d" for char in shown)
-    assert safe(shown) == shown.strip("\n ")
+    assert safe_text(shown) == shown.strip("\n ")
 
 
 @pytest.mark.parametrize(

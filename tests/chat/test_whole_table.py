@@ -29,7 +29,7 @@ from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen
 from app.sapo.sets.grid import read_grid
 from app.sapo.sets.question_set import QuestionSet, Row, decode, encode
-from app.sapo.sets.written import written
+from app.sapo.sets.written import table_file
 from engines.contract import Engine, EngineError, Messages, TokenSequence
 
 ROWS = tuple(Row(question=f"Mail {n}?", answer="spam" if n % 2 else "ham") for n in range(20))
@@ -287,7 +287,7 @@ def test_what_leaving_blank_costs_and_brings_is_told_before_it_starts(tmp_path: 
 
 def test_what_is_written_has_no_character_that_xml_cannot_hold() -> None:
     for kind in ("xlsx", "ods"):
-        assert written(["a"], [["x\x00\ud800"]], kind).startswith(b"PK")
+        assert table_file(["a"], [["x\x00\ud800"]], kind).startswith(b"PK")
 
 
 def test_a_file_of_another_program_is_not_touched(tmp_path: Path) -> None:

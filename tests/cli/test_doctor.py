@@ -9,7 +9,7 @@ from pathlib import Path
 from app.cli.doctor import _identity, _told_identity
 from app.swarm.identity.identity import Identity
 from app.swarm.identity.storage import keep_plain
-from engines.facts import ISA
+from engines.facts import ISA_ENV
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +18,7 @@ def test_doctor_answers_with_one_json_object(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app.cli", "doctor", "--json", "--home", str(tmp_path / "not yet" / "there")],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", ISA: "avx2"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", ISA_ENV: "avx2"},
         capture_output=True,
         text=True,
         timeout=180,

@@ -29,7 +29,7 @@ from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
 from app.node.record.state import NodeState
 from app.sapo import curriculum
-from app.sapo.sets.checks import guess
+from app.sapo.sets.checks import guess_rule
 from app.sapo.sets.question_set import QuestionSet
 from app.sapo.sets.question_set import Row as TableRow
 from app.skills.skill import Skill
@@ -218,7 +218,7 @@ def test_the_code_on_the_card_runs(
 def test_a_skills_card_says_how_it_is_asked(learned: tuple[Path, list[float]], tmp_path: Path) -> None:
     """With a row of its table, whatever stands in it, and what one constant answer gets."""
     rows = [TableRow(question=f"CHAT TEXT {n}", answer="spam" if n % 4 else "ham") for n in range(20)]
-    rule = guess([row.answer for row in rows])
+    rule = guess_rule([row.answer for row in rows])
     made = QuestionSet(name="Mails", rule=rule, rows=tuple(rows), instruction='Say "spam" or "ham".')
     found = trained.newest(learned[0], STARTER, tmp_path / "copy")
     state = msgspec.structs.replace(found.state, way=Skill(made).way)

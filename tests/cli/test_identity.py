@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.node.data.contents import kind
+from app.node.data.contents import kind_of_entry
 from app.node.data.home import lock_data_folder
 from app.swarm.identity.identity import Identity
 
@@ -176,7 +176,7 @@ def test_a_damaged_file_is_kept_aside_and_words_mend_it(tmp_path: Path, which: s
     assert "identity restore" in refusal(shoal(tmp_path, "show", "--yes"))
     assert told(tmp_path, "restore", said=MINE.words())["name"] == MINE.name
     (aside,) = tmp_path.glob("damaged-*")
-    assert aside.read_bytes() == b"\xff\x00 damaged" and kind(aside.name) is not None
+    assert aside.read_bytes() == b"\xff\x00 damaged" and kind_of_entry(aside.name) is not None
     assert shoal(tmp_path, "show", "--yes").stdout.strip() == MINE.words()
 
 

@@ -19,7 +19,7 @@ from app.models.fit import Fit, FitVerdict, MemoryRoom
 from app.models.shelf import Shelf, UnfinishedDownload, starter_folder
 from app.node.data.home import lock_data_folder, model_folder, model_mark
 from app.node.data.library import Library, ModelEntry, Training
-from app.node.healing import titles
+from app.node.healing import family_titles
 from app.swarm.identity import keyrings
 from engines.files import write_json
 
@@ -85,7 +85,7 @@ def test_a_model_that_begins_with_removed_questions_is_listed() -> None:
         dtype="float32",
     )
     _list_placed(library)
-    assert titles(begins.begins) == "removed questions, greatest common divisor"
+    assert family_titles(begins.begins) == "removed questions, greatest common divisor"
 
 
 def test_training_is_counted_and_outlives_its_model(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from rich.console import Console
 from app.cli import __main__ as cli
 from app.install.launcher import system
 from app.node.record.snapshot import Snapshot
-from app.node.terminal.terminal import Terminal, picture
+from app.node.terminal.terminal import Terminal, draw_view
 from app.ui.shell import display
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +121,7 @@ def test_the_view_that_covers_the_sentence_repeats_it(
     for note, shown in (("", said), ("Something newer.", "Something newer.")):
         current = msgspec.structs.replace(snapshot, note=note, noted_at=time.time())
         view = Terminal(console, lambda current=current: current, said)
-        console.print(picture(view._read(), 100, 24, time.time()))
+        console.print(draw_view(view._read(), 100, 24, time.time()))
         assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 

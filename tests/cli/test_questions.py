@@ -13,7 +13,7 @@ import pytest
 from app.cli import questions, run
 from app.cli._terminal import UnansweredError, WrongUsage
 from app.node.data import question_sets
-from app.node.data.contents import DataKind, kind
+from app.node.data.contents import DataKind, kind_of_entry
 from app.node.record.errors import UsageError
 from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import SetError
@@ -47,7 +47,7 @@ def test_a_file_becomes_a_set_that_is_listed_handed_on_and_deleted(
     assert (added["questions"], added["held_out"], added["contradictions"]) == (30, 6, 1)
     assert added["skipped"] == [{"row": 32, "reason": "another answer to the same question", "like": 5}]
     [file] = (home / "questions").iterdir()
-    assert kind("questions") is DataKind.QUESTIONS and b"Capital 7?" in file.read_bytes()
+    assert kind_of_entry("questions") is DataKind.QUESTIONS and b"Capital 7?" in file.read_bytes()
     _, listed = call(home, capsys, "list")
     assert [one["family"] for one in listed["sets"]] == [added["family"]] and listed["sets"][0][
         "learned"

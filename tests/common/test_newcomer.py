@@ -29,3 +29,13 @@ def test_every_name_stands_where_the_page_says() -> None:
         if not re.search(rf"^\s*(?:async def|def|class) {name}\b|^{name}\b", (ROOT / path).read_text(), re.M)
     ]
     assert missing == []
+
+
+def test_every_name_of_the_glossary_is_in_the_code() -> None:
+    text = "\n".join(file.read_text() for room in ("app", "engines") for file in (ROOT / room).rglob("*.py"))
+    defined = set(re.findall(r"^\s*(?:async def|def|class) (\w+)", text, re.M))
+    rows = [
+        line.split("|") for line in (ROOT / "GLOSSARY.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[3])}
+    assert len(named) >= 40 and named - defined == set()

@@ -20,10 +20,12 @@ def test_a_numpy_of_the_owners_is_not_imported(tmp_path: Path) -> None:
     asked = [sys.executable, "-c", "import numpy; print(numpy.zeros(2).sum())"]
     told = subprocess.run(asked, env=given, capture_output=True, text=True, cwd=tmp_path)
     assert "the owner's" in told.stderr, "this is what is guarded against"
-    done = subprocess.run(asked, env=ours.surroundings(given), capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        asked, env=ours.child_environment(given), capture_output=True, text=True, cwd=tmp_path
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "0.0")
-    assert ours.left_out(ours.surroundings(given)) == ["PYTHONPATH"]
-    assert ours.left_out(ours.surroundings(ours.surroundings(given))) == ["PYTHONPATH"]
+    assert ours.variables_left_out(ours.child_environment(given)) == ["PYTHONPATH"]
+    assert ours.variables_left_out(ours.child_environment(ours.child_environment(given))) == ["PYTHONPATH"]
 
 
 def test_only_folders_with_a_clashing_library_leave_the_path() -> None:

@@ -10,32 +10,32 @@ from app.common import text
 
 @given(st.text())
 def test_nothing_that_a_terminal_or_a_display_obeys_is_left(foreign: str) -> None:
-    for shown in (text.safe(foreign), text.safe(foreign, strip=False)):
+    for shown in (text.safe_text(foreign), text.safe_text(foreign, strip=False)):
         assert all(char.isprintable() or char in "\n\u200c\u200d" for char in shown)
     assert "\n" not in text.safe_line(foreign)
 
 
 def test_the_edges_of_a_line_in_a_log_stay() -> None:
-    assert text.safe("  \tdeep\r", strip=False) == "      deep·"
-    assert text.safe("  deep \n") == "deep"
+    assert text.safe_text("  \tdeep\r", strip=False) == "      deep·"
+    assert text.safe_text("  deep \n") == "deep"
 
 
 def test_long_text_is_cut_and_says_so() -> None:
-    assert text.safe("x" * 5, 4) == "xxxx…" and text.safe("x" * 4, 4) == "xxxx"
+    assert text.safe_text("x" * 5, 4) == "xxxx…" and text.safe_text("x" * 4, 4) == "xxxx"
 
 
 @given(st.floats(0, 1e9))
 def test_a_span_is_near_what_it_says(seconds: float) -> None:
     length = {"s": 1, "min": 60, "h": 3600, "days": 86_400}
-    n, unit = text.coarse(seconds)
+    n, unit = text.number_and_unit(seconds)
     assert abs(int(n) * length[unit] - seconds) <= length[unit] / 2 + 1e-6 * seconds
-    assert text.span(seconds) == f"{n} {unit}"
+    assert text.rounded_duration(seconds) == f"{n} {unit}"
 
 
 @given(st.floats(0, 1e12))
 def test_an_exact_span_has_not_more_than_passed(seconds: float) -> None:
     length = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
-    words = text.exact_span(seconds).split()
+    words = text.exact_duration(seconds).split()
     said = sum(int(n) * length[unit] for n, unit in zip(words[::2], words[1::2], strict=True))
     assert said <= seconds < said + length[words[-1]] + (86_400 if words[-1] == "d" else 3600)
 

@@ -12,7 +12,7 @@ import pytest
 from app.desktop import DesktopFacts, Gatherer
 from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import session, sources
-from app.desktop.facts import ABSENT, FIELDS, FirstThatAnswers, SourceError
+from app.desktop.facts import ABSENT, FACT_NAMES, FirstThatAnswers, SourceError
 
 PATIENCE_S = 240.0
 
@@ -173,7 +173,7 @@ def test_the_kind_of_session(environment: dict[str, str], kind: str) -> None:
 @pytest.mark.parametrize("environment", [{"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}, {}])
 def test_every_system_has_a_source_for_every_fact(platform: str, environment: dict[str, str]) -> None:
     chosen = sources(platform, environment, ExclusiveApps())
-    assert set(chosen) == set(FIELDS)
+    assert set(chosen) == set(FACT_NAMES)
     assert all(source.name for source in chosen.values())
 
 
@@ -187,10 +187,10 @@ def test_this_computer_answers() -> None:
         rows = gatherer.rows()
     finally:
         gatherer.close()
-    assert [row.field for row in rows] == list(FIELDS)
+    assert [row.field for row in rows] == list(FACT_NAMES)
     for row in rows:
         assert (row.value is None) == (getattr(facts, row.field) is None)
         assert row.value is not None or row.absent or row.why
     assert facts.cpu_others is not None and 0 <= facts.cpu_others <= 1
     assert facts.memory_free is not None and 0 < facts.memory_free < 1
-    assert len(told) == sum(facts.unknown(field) for field in FIELDS)
+    assert len(told) == sum(facts.unknown(field) for field in FACT_NAMES)

@@ -125,6 +125,9 @@ def test_a_measurement_decides(torch: float, llamacpp: float, way: str, size: Mo
 @pytest.mark.parametrize("hidden", ["", "-1"])
 def test_a_card_that_the_environment_hides_is_not_named(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
     monkeypatch.setattr(facts, "has_nvidia_driver", lambda: True)
-    monkeypatch.setenv(facts.VISIBLE, hidden)
-    found = facts.gather()
-    assert found.cards == () and cuda_problem(found) == f"{facts.VISIBLE} hides every NVIDIA card from it."
+    monkeypatch.setenv(facts.VISIBLE_CARDS_ENV, hidden)
+    found = facts.gather_facts()
+    assert (
+        found.cards == ()
+        and cuda_problem(found) == f"{facts.VISIBLE_CARDS_ENV} hides every NVIDIA card from it."
+    )

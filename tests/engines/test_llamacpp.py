@@ -77,7 +77,7 @@ def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pyt
     shared = open_engine(tiny).sample(prompts, 4, 12, seed=3)
     few = sum(size for size in read if size > 4)
     read.clear()
-    monkeypatch.setattr("engines.llamacpp.model.WORTH_HOLDING", 10**6)
+    monkeypatch.setattr("engines.llamacpp.model.MIN_REUSED_PREFIX", 10**6)
     whole = open_engine(tiny).sample(prompts, 4, 12, seed=3)
     assert few < 0.7 * sum(size for size in read if size > 4)
     assert [[c.tokens_T for c in group] for group in shared] == [[c.tokens_T for c in group] for group in whole]

@@ -11,7 +11,7 @@ import pytest
 from app.models.shelf import starter_folder
 from engines import choice, opening
 from engines.contract import EngineError
-from engines.facts import ENGINES, gather
+from engines.facts import ENGINES, gather_facts
 from tests.engines.test_choice import PC
 
 STARTER = starter_folder()
@@ -80,7 +80,7 @@ def test_a_library_that_breaks_while_it_loads_is_a_reason(packages: dict[str, Mo
 def test_the_chosen_engine_falls_back_and_says_so(
     packages: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening.computer, "gather", lambda: PC)
+    monkeypatch.setattr(opening.computer, "gather_facts", lambda: PC)
     monkeypatch.setattr(opening, "count_parameters", lambda folder: 494_000_000)
     assert opening.open_engine("auto", STARTER).name == "llamacpp"
     packages["llamacpp"].open_engine = refuse("llama.cpp knows no such architecture.")
@@ -104,14 +104,14 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_trial_is_remembered_for_its_model_computer_and_packages_alone(tmp_path: Path) -> None:
-    facts = gather()
+    facts = gather_facts()
     key = choice.trial_key("a model", facts)
     assert choice.load_trials(tmp_path, key) == {}
     choice.save_trials(tmp_path, key, {"torch": TRIAL})
     assert choice.load_trials(tmp_path, key) == {"torch": TRIAL}
     assert choice.load_trials(tmp_path, choice.trial_key("another model", facts)) == {}
     assert choice.trial_key("a model", PC) != key
-    (tmp_path / choice.FILE).write_text("damaged")
+    (tmp_path / choice.TRIALS_FILE).write_text("damaged")
     assert choice.load_trials(tmp_path, key) == {}
     choice.save_trials(tmp_path, key, {"llamacpp": TRIAL})
     assert list(choice.load_trials(tmp_path, key)) == ["llamacpp"]
@@ -122,7 +122,7 @@ def test_a_remembered_trial_decides(
 ) -> None:
     import msgspec
 
-    monkeypatch.setattr(opening.computer, "gather", lambda: PC)
+    monkeypatch.setattr(opening.computer, "gather_facts", lambda: PC)
     monkeypatch.setenv("SHOAL_HOME", str(tmp_path))
     assert opening.open_engine("auto", STARTER).name == "torch"
     folder = opening.open_folder(STARTER)

@@ -15,7 +15,7 @@ from app.lab.rounds.experiment import Experiment
 from app.lab.searching import MARK, SEARCHING, Oracle
 from app.lab.starter.corpus import WORK
 from app.sapo.asking import messages, shows_work
-from app.sapo.defences import CHECKS, Habits, observe, trusted
+from app.sapo.defences import CHECKS, Habits, trusted_answers, update_habits
 from app.sapo.questions import generate
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from engines.contract import TokenSequence
@@ -153,7 +153,7 @@ def test_what_a_searching_attacker_publishes_is_right_where_it_says_so_and_passe
         texts = right(one)
         sequences = [encoded("", text) for text in texts]
         lengths = [len(sequence.completion_T) for sequence in sequences]
-        assert all(trusted(CHECKS, HABITS, texts, lengths, [told(sequence) for sequence in sequences]))
+        assert all(trusted_answers(CHECKS, HABITS, texts, lengths, [told(sequence) for sequence in sequences]))
 
 
 def test_one_who_finds_nothing_that_passes_publishes_nothing() -> None:
@@ -177,7 +177,7 @@ def test_no_mark_in_honest_work_is_as_likely_as_what_the_starter_says_itself() -
     own = [
         one for group in swarm.sample([[messages(one.text) for one in found]], 4, 64, [7])[0] for one in group
     ]
-    habits = observe(None, [one.logprobs_T for one in own if one.finished], [one.text for one in own])
+    habits = update_habits(None, [one.logprobs_T for one in own if one.finished], [one.text for one in own])
     assert habits is not None
 
     def passing(texts: list[str]) -> float:
@@ -185,7 +185,9 @@ def test_no_mark_in_honest_work_is_as_likely_as_what_the_starter_says_itself() -
             swarm.encode(messages(one.text), text, True) for one, text in zip(found, texts, strict=True)
         ]
         lengths = [len(one.completion_T) for one in sequences]
-        return sum(trusted(("tokens",), habits, texts, lengths, swarm.base_logprobs(sequences))) / len(texts)
+        return sum(trusted_answers(("tokens",), habits, texts, lengths, swarm.base_logprobs(sequences))) / len(
+            texts
+        )
 
     lines = [attacker("honest")._right(one, Random(1)) for one in found]
     assert passing(lines) > 0.85

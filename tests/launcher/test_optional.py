@@ -288,6 +288,6 @@ def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
 def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: x\nflags\t\t: fpu avx avx2\n\nflags\t\t: fpu\n")
-    assert optional.PROCESSOR == library.PROCESSOR, "the launcher may import nothing of the engines"
+    assert optional.PROCESSOR == library.PROCESSOR_FILE, "the launcher may import nothing of the engines"
     assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
     assert optional.jobs() >= 1

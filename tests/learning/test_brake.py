@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from random import Random
 
-from app.learning.brake import ALONE, WINDOW_ROUNDS, PeerBrake, after_round, start_cooldown
+from app.learning.brake import ROUNDS_ALONE, WINDOW_ROUNDS, PeerBrake, after_round, start_cooldown
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
@@ -41,7 +41,11 @@ def test_whoever_gets_worse_with_peers_learns_without_them_for_a_while() -> None
     assert not good.falls
     for right, worked in ((0.05, 0.9), (0.5, 0.2)):
         fallen = after(2 * WINDOW_ROUNDS, right, worked, good)
-        assert fallen.falls == 1 and fallen.torn and ALONE - 2 * WINDOW_ROUNDS <= fallen.alone <= ALONE
+        assert (
+            fallen.falls == 1
+            and fallen.torn
+            and ROUNDS_ALONE - 2 * WINDOW_ROUNDS <= fallen.alone <= ROUNDS_ALONE
+        )
         assert after(fallen.alone, 0.5, 0.9, fallen).alone == 0
 
 
@@ -60,7 +64,14 @@ def test_each_further_fall_costs_twice_as_many_rounds_up_to_a_limit() -> None:
     for _ in range(6):
         vigil = start_cooldown(vigil)
         rounds.append(vigil.alone)
-    assert rounds == [ALONE, 2 * ALONE, 4 * ALONE, 8 * ALONE, 16 * ALONE, 16 * ALONE]
+    assert rounds == [
+        ROUNDS_ALONE,
+        2 * ROUNDS_ALONE,
+        4 * ROUNDS_ALONE,
+        8 * ROUNDS_ALONE,
+        16 * ROUNDS_ALONE,
+        16 * ROUNDS_ALONE,
+    ]
 
 
 def test_chance_alone_hardly_ever_looks_like_a_fall() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from app.learning.language import MAX_PULL_NATS, ROUND_RETENTION, HeldReply, add_replies, needed_rise
+from app.learning.language import MAX_PULL_NATS, ROUND_RETENTION, PreservedReply, add_replies, needed_rise
 from engines.contract import Batch, Row, TokenSequence
 
 STEP = Batch(
@@ -14,9 +14,9 @@ STEP = Batch(
 )
 
 
-def held(number: int, pull_T: list[float]) -> HeldReply:
+def held(number: int, pull_T: list[float]) -> PreservedReply:
     tokens = TokenSequence(prompt_T=[number], completion_T=[number] * len(pull_T))
-    return HeldReply(sequence=tokens, pull_T=pull_T)
+    return PreservedReply(sequence=tokens, pull_T=pull_T)
 
 
 def test_every_step_keeps_its_own_rows_and_carries_some_of_the_replies() -> None:

@@ -10,22 +10,22 @@ from msgspec.structs import replace
 
 from app.learning import peer_lesson
 from app.learning.peer_lesson import (
-    AFTER_NONE,
-    AGAIN,
-    ANSWERS,
-    ANSWERS_READ,
-    ENOUGH,
-    EVERY,
-    FAMILIES,
+    ANSWERS_MEASURED,
     MAX_ACTIVE,
-    MIN,
-    OWN,
+    MAX_FAILURES,
+    MAX_FAMILY_ANSWERS,
+    MAX_LESSON_FAMILIES,
+    MAX_OWN_ANSWERS,
+    MIN_FAMILY_ANSWERS,
+    MIN_PEER_ANSWERS,
+    MIN_TO_MEASURE,
     OWN_ROUNDS,
-    SEEN,
-    TRIES,
-    answers_to_read,
+    REST_ROUNDS,
+    ROUNDS_AFTER_GAIN,
+    ROUNDS_AFTER_NO_GAIN,
+    answers_to_measure,
     choose_answers,
-    chosen_families,
+    likeliest_families,
     next_lesson,
     own_answers,
 )
@@ -76,12 +76,12 @@ def taught(groups: Iterable[GroupRecord]) -> list[str]:
 def test_one_author_is_not_enough_unless_it_is_vouched_for() -> None:
     assert taught(some("ann", 40)) == []
     assert len(choose_answers(some("ann", 40), lambda key: key == "ann")) == 40
-    assert len(taught(some("ann", 40) + some("ben", 40))) == ENOUGH
+    assert len(taught(some("ann", 40) + some("ben", 40))) == MAX_FAMILY_ANSWERS
 
 
 def test_no_author_has_more_than_half_of_a_lesson() -> None:
     found = choose_answers(some("ann", 60) + some("ben", 60)[::6], nobody)
-    assert sum(one.peer == "name of ann" for one in found) == ENOUGH // 2
+    assert sum(one.peer == "name of ann" for one in found) == MAX_FAMILY_ANSWERS // 2
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_most_authors_say_is_taught_in_words_of_calculating_unless_two_are_
 def test_every_question_is_taught_once_before_any_is_taught_twice() -> None:
     groups = [group(n, "ab"[n % 2], [f"{n} 6 1 #2", f"{n} 6 #2", "1 6 #2"]) for n in range(10, 40)]
     found = choose_answers(groups, nobody)
-    assert len({one.question for one in found[:30]}) == 30 and len(found) == ENOUGH > 30
+    assert len({one.question for one in found[:30]}) == 30 and len(found) == MAX_FAMILY_ANSWERS > 30
     assert found[0].completion == "10 6 #2", "the shortest first that has the question's numbers"
 
 
@@ -143,22 +143,24 @@ def test_what_was_taught_least_often_comes_first_and_nothing_is_left_out() -> No
     once = choose_answers(groups, nobody)
     lessons = {one.id: 1 for one in once}
     again = choose_answers(groups, nobody, lessons)
-    assert len(again) == ENOUGH and sum(one.id in lessons for one in again) == 2 * ENOUGH - len(groups)
+    assert len(again) == MAX_FAMILY_ANSWERS and sum(
+        one.id in lessons for one in again
+    ) == 2 * MAX_FAMILY_ANSWERS - len(groups)
     assert [one.id in lessons for one in again] == sorted(one.id in lessons for one in again)
     assert choose_answers(groups, nobody, {one.id: 1 for one in groups}) == once
 
 
 def test_lessons_go_round_the_families() -> None:
-    names = tuple(f"family{n}" for n in range(FAMILIES + 1))
+    names = tuple(f"family{n}" for n in range(MAX_LESSON_FAMILIES + 1))
     groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
     all_ = next_lesson(groups, FOUND, 1, nobody)
     assert all_ is not None
-    good = tuple(tried(20, 9) for _ in range(FAMILIES))
-    first = chosen_families(all_, {}, FOUND)
+    good = tuple(tried(20, 9) for _ in range(MAX_LESSON_FAMILIES))
+    first = likeliest_families(all_, {}, FOUND)
     found = peer_lesson.after_lesson(FOUND, first, tuple(tried(0, 0) for _ in good), good, 1)
-    last = next_lesson(groups, found, 1 + EVERY, nobody)
+    last = next_lesson(groups, found, 1 + ROUNDS_AFTER_GAIN, nobody)
     assert last is not None
-    lesson = chosen_families(last, {}, found)
+    lesson = likeliest_families(last, {}, found)
     second = list(lesson.levels)
     assert second[0] not in first.levels and set(second[1:]) < set(first.levels)
     (left_out,) = set(first.levels) - set(second)
@@ -170,7 +172,7 @@ def test_lessons_go_round_the_families() -> None:
     assert not found.joined and found.lessons[0].after
     begun, far = list(first.levels)[:2], [name for name in names if name not in list(first.levels)[:2]]
     nats = dict(zip(reversed(far), (40.0, 50.0, 60.0, 70.0), strict=True))
-    assert list(chosen_families(last, nats, found).levels) == [far[-1], far[-2], *begun], (
+    assert list(likeliest_families(last, nats, found).levels) == [far[-1], far[-2], *begun], (
         "what has begun goes on, and the likeliest others make it broad"
     )
 
@@ -185,8 +187,8 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     groups = [
         *some("ann", 30, level=1),
         *some("ben", 30, level=1),
-        *some("ann", MIN // 2, family="lcm"),
-        *some("ben", MIN // 2, family="lcm"),
+        *some("ann", MIN_FAMILY_ANSWERS // 2, family="lcm"),
+        *some("ben", MIN_FAMILY_ANSWERS // 2, family="lcm"),
         *some("ann", 30, family="lcm", level=1),
         *some("ben", 30, family="lcm", level=1),
         *some("ann", 30, family="chain_sum"),
@@ -196,38 +198,47 @@ def test_easy_levels_come_first_and_a_family_in_play_never() -> None:
     ]
     lesson = next_lesson(groups, FOUND, OWN_ROUNDS, nobody)
     assert lesson is not None and lesson.levels == {"lcm": 0, "gcd": 1}
-    assert [len(one.answers) for one in lesson.parts] == [MIN, ENOUGH]
+    assert [len(one.answers) for one in lesson.parts] == [MIN_FAMILY_ANSWERS, MAX_FAMILY_ANSWERS]
     assert set(lesson.parts[0].authors) == {"name of ann", "name of ben"}
     assert next_lesson(groups, FOUND, 0, nobody) is None, "there is no safe point yet to go back to"
     assert next_lesson(groups, FOUND, OWN_ROUNDS - 1, nobody) is None, "a narrow lesson needs own answers"
 
 
 def test_first_answers_of_waiting_families_are_read_at_their_lowest_level() -> None:
-    groups = [*some("ann", SEEN, level=1), *some("ann", SEEN - 1), *some("ann", 9, family="lcm")]
-    groups += [*some("ann", SEEN - 1, family="dice"), *some("ann", 9, family="maze")]
+    groups = [
+        *some("ann", MIN_TO_MEASURE, level=1),
+        *some("ann", MIN_TO_MEASURE - 1),
+        *some("ann", 9, family="lcm"),
+    ]
+    groups += [*some("ann", MIN_TO_MEASURE - 1, family="dice"), *some("ann", 9, family="maze")]
     groups += [*some("ben", 1, level=1), *some("ben", 1, family="lcm")]
-    read = answers_to_read(groups, {"gcd", "lcm", "dice"}, nobody)
+    read = answers_to_measure(groups, {"gcd", "lcm", "dice"}, nobody)
     assert read.levels == {"gcd": 1, "lcm": 0}
     assert {one.peer for one in read.parts[0].answers} == {"name of ann", "name of ben"}
-    assert not answers_to_read(some("ann", 9), {"gcd"}, nobody).parts, "one key decides nothing"
-    assert answers_to_read(some("ann", 9), {"gcd"}, lambda key: True).parts
-    assert sorted(len(one.answers) for one in read.parts) == [SEEN + 1, ANSWERS_READ]
+    assert not answers_to_measure(some("ann", 9), {"gcd"}, nobody).parts, "one key decides nothing"
+    assert answers_to_measure(some("ann", 9), {"gcd"}, lambda key: True).parts
+    assert sorted(len(one.answers) for one in read.parts) == [MIN_TO_MEASURE + 1, ANSWERS_MEASURED]
 
 
 def test_a_lesson_teaches_the_few_families_that_are_chosen_families_and_leaves_room() -> None:
     names = ("gcd", "lcm", "dice", "maze", "aiw", "bf")
     groups = [one for name in names for author in ("ann", "ben") for one in some(author, 30, family=name)]
     all_ = next_lesson(groups, FOUND, 1, nobody)
-    assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= ANSWERS
+    assert all_ is not None and set(all_.levels) == set(names) and len(all_.answers) >= MIN_PEER_ANSWERS
     nats = dict(zip(names, (60.0, 40.0, 90.0, 50.0, 70.0), strict=False))
-    lesson = chosen_families(all_, nats, FOUND)
-    assert list(lesson.levels) == ["lcm", "maze", "gcd", "aiw", "dice"] and len(lesson.parts) == FAMILIES
+    lesson = likeliest_families(all_, nats, FOUND)
+    assert (
+        list(lesson.levels) == ["lcm", "maze", "gcd", "aiw", "dice"]
+        and len(lesson.parts) == MAX_LESSON_FAMILIES
+    )
     lcm = next(part for part in all_.parts if part.family == "lcm")
     short = replace(lcm, answers=tuple(replace(one, completion="#2") for one in lcm.answers))
     tempting = replace(all_, parts=tuple(short if part is lcm else part for part in all_.parts))
-    assert "lcm" not in chosen_families(tempting, nats, FOUND).levels, "answers without work are always likely"
+    assert "lcm" not in likeliest_families(tempting, nats, FOUND).levels, (
+        "answers without work are always likely"
+    )
     full = replace(FOUND, joined={f"family{n}": 0 for n in range(MAX_ACTIVE - 2)})
-    assert list(chosen_families(all_, nats, full).levels) == ["lcm"]
+    assert list(likeliest_families(all_, nats, full).levels) == ["lcm"]
     assert next_lesson(groups, replace(full, joined=full.joined | {"one": 0}), OWN_ROUNDS, nobody) is None
 
 
@@ -242,16 +253,16 @@ def test_lessons_go_on_in_a_family_that_one_opened_until_it_is_strong_or_gains_n
     opened = peer_lesson.after_lesson(FOUND, lesson, [tried(0, 0)], [tried(12, 12)], OWN_ROUNDS)
     assert (
         peer_lesson.families_still_taught(opened) == ("gcd",)
-        and next_lesson(groups, opened, OWN_ROUNDS + EVERY, nobody) == lesson
+        and next_lesson(groups, opened, OWN_ROUNDS + ROUNDS_AFTER_GAIN, nobody) == lesson
     )
     full = replace(opened, joined=opened.joined | {f"family{n}": 0 for n in range(MAX_ACTIVE)})
     assert (
-        next_lesson(groups, full, OWN_ROUNDS + EVERY, nobody) == lesson
-        and chosen_families(lesson, {}, full) == lesson
+        next_lesson(groups, full, OWN_ROUNDS + ROUNDS_AFTER_GAIN, nobody) == lesson
+        and likeliest_families(lesson, {}, full) == lesson
     )
     strong = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [tried(36, 12)], 20)
     assert peer_lesson.families_still_taught(strong) == () and next_lesson(groups, strong, 60, nobody) is None
-    for number in range(TRIES):
+    for number in range(MAX_FAILURES):
         assert peer_lesson.families_still_taught(opened) == ("gcd",)
         last = tried(30 if number else 13, 12)
         opened = peer_lesson.after_lesson(opened, lesson, [tried(12, 12)], [last], 20, kept=not number)
@@ -273,14 +284,14 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
     assert after.joined == {"gcd": 0} and [one.opened for one in after.lessons] == [True, False]
     nearly = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(5, 1), tried(1, 1)), start)
     assert not nearly.joined and [one.failures for one in nearly.lessons] == [0, 1]
-    soon = next_lesson(groups, nearly, start + EVERY, nobody)
+    soon = next_lesson(groups, nearly, start + ROUNDS_AFTER_GAIN, nobody)
     assert soon is not None and list(soon.levels) == ["gcd", "lcm"], "one lesson without a gain is too few"
     still = replace(nearly, lessons=tuple(replace(one, failures=2 * one.failures) for one in nearly.lessons))
-    soon = next_lesson(groups, still, start + EVERY, nobody)
+    soon = next_lesson(groups, still, start + ROUNDS_AFTER_GAIN, nobody)
     assert soon is not None and list(soon.levels) == ["gcd"], "what gained is taught again soon"
     assert (after.lessons[0].before, round(after.lessons[0].after, 2)) == (0.0, 0.42)
     failed, at = FOUND, start
-    for wait in (AFTER_NONE, AGAIN, 2 * AGAIN):
+    for wait in (ROUNDS_AFTER_NO_GAIN, REST_ROUNDS, 2 * REST_ROUNDS):
         failed = peer_lesson.after_lesson(failed, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), at)
         assert not failed.joined and len(failed.lessons) == 2
         assert next_lesson(groups, failed, at + wait - 1, nobody) is None
@@ -290,14 +301,14 @@ def test_a_family_that_is_opened_joins_and_one_that_is_not_waits_longer_each_tim
         one for name in ("dice", "maze") for author in ("ann", "ben") for one in some(author, 30, family=name)
     ]
     first = peer_lesson.after_lesson(FOUND, lesson, (nothing, nothing), (tried(1, 1), tried(1, 1)), start)
-    assert next_lesson(others, first, start + AFTER_NONE - 1, nobody) is None, (
+    assert next_lesson(others, first, start + ROUNDS_AFTER_NO_GAIN - 1, nobody) is None, (
         "one that opened nothing costs all a pause"
     )
-    assert next_lesson(others, first, start + AFTER_NONE, nobody) is not None
-    assert next_lesson(others, after, start + EVERY - 1, nobody) is None
-    assert next_lesson(others, after, start + EVERY, nobody) is not None
+    assert next_lesson(others, first, start + ROUNDS_AFTER_NO_GAIN, nobody) is not None
+    assert next_lesson(others, after, start + ROUNDS_AFTER_GAIN - 1, nobody) is None
+    assert next_lesson(others, after, start + ROUNDS_AFTER_GAIN, nobody) is not None
     opened = replace(FOUND, joined={"gcd": 0, "lcm": 0})
-    assert next_lesson(groups, opened, start + EVERY, nobody) is None
+    assert next_lesson(groups, opened, start + ROUNDS_AFTER_GAIN, nobody) is None
 
 
 def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> None:
@@ -307,7 +318,13 @@ def test_own_answers_are_mixed_in_newest_first_and_the_families_in_turn() -> Non
     old = OwnExample(coordinates=groups[0].coordinates, question="", completion="first", logprob=0.0)
     other = replace(old, coordinates=replace(old.coordinates, family="dice"))
     found = own_answers((one for one in groups), ("gcd", "dice", "lcm"), (old, other))
-    assert len(found) == OWN and [at.family for at, _ in found[:5]] == ["gcd", "dice", "lcm", "gcd", "lcm"]
+    assert len(found) == MAX_OWN_ANSWERS and [at.family for at, _ in found[:5]] == [
+        "gcd",
+        "dice",
+        "lcm",
+        "gcd",
+        "lcm",
+    ]
     assert [text for _, text in found[:4]] == ["0 = 0 #2", "first", "0 = 0 #2", "1 = 1 #2"]
     assert own_answers((one for one in groups), ("aiw",), (old,)) == []
 
@@ -316,4 +333,4 @@ def test_a_constant_answer_opens_nothing() -> None:
     constant = FamilyTrial(
         family="gcd", level=0, questions=12, any=6, answers=48, solved=20, crossed=48, lucky=19
     )
-    assert not peer_lesson.opens(constant)
+    assert not peer_lesson.passes_trial(constant)

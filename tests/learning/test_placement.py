@@ -1,4 +1,4 @@
-"""Placement and lesson zero, as pure functions."""
+"""Placement and the first lesson, as pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import first_look, placement, zero
+from app.learning import first_lesson, placement, placement_questions
 from app.learning.placement import FamilyTrial, OwnExample, Placement
 from app.sapo.asking import BRIEF
 from app.sapo.families import FAMILIES
@@ -35,15 +35,15 @@ def taught(family: str, number: int, logprob: float = -1.0) -> OwnExample:
 
 
 def first(names: str, **changes: object) -> Placement:
-    """A first look at its beginning."""
+    """A placement at its beginning."""
     every = tuple(FamilyTrial(family=name, level=0) for name in names.split())
-    return msgspec.structs.replace(Placement(way=BRIEF, families={}, tried=every, looking=True), **changes)
+    return msgspec.structs.replace(Placement(way=BRIEF, families={}, tried=every, in_progress=True), **changes)
 
 
 def answer(found: Placement, solved: dict[str, int]) -> Placement:
     """What is asked next is answered: so many of four answers are right in these families, and none elsewhere
     by chance."""
-    asked = first_look.next_questions(found)
+    asked = placement_questions.next_questions(found)
     rewards = {one: [((1,) * solved.get(one.family, 0) + (0,) * 4)[:4]] * one.questions for one in asked}
     right = [
         msgspec.structs.replace(taught(one.family, one.first + n), question=f"{one.family} {one.first + n}")
@@ -51,7 +51,7 @@ def answer(found: Placement, solved: dict[str, int]) -> Placement:
         for n in range(one.questions)
         if solved.get(one.family)
     ]
-    return first_look.with_results(
+    return placement_questions.with_results(
         found, [(one, [(own, (0,) * 4) for own in rewards[one]]) for one in asked], right
     )
 
@@ -61,18 +61,18 @@ NAMES = "chain_sum gcd lcm products count_bits dice aiw maze countdown n_queens"
 
 def test_what_peers_solve_is_looked_at_first_and_what_was_asked_keeps_its_place() -> None:
     asked = answer(first(NAMES), {})
-    found = first_look.peer_solved_first(asked, {"n_queens", "gcd"})
+    found = placement_questions.peer_solved_first(asked, {"n_queens", "gcd"})
     assert [one.family for one in found.tried][-2:] == ["n_queens", "countdown"]
-    assert [one.family for one in first_look.next_questions(found)] == ["n_queens", "countdown"]
-    fresh = first_look.peer_solved_first(first(NAMES), {"n_queens", "gcd", "unknown"})
+    assert [one.family for one in placement_questions.next_questions(found)] == ["n_queens", "countdown"]
+    fresh = placement_questions.peer_solved_first(first(NAMES), {"n_queens", "gcd", "unknown"})
     assert [one.family for one in fresh.tried][:3] == ["gcd", "n_queens", "chain_sum"]
-    assert first_look.peer_solved_first(found, ()).tried == found.tried
+    assert placement_questions.peer_solved_first(found, ()).tried == found.tried
 
 
 def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_answered() -> None:
     found = answer(first(NAMES), {})
     assert [one.questions for one in found.tried] == [2] * 8 + [0] * 2
-    assert [tuple(one) for one in first_look.next_questions(found)] == [
+    assert [tuple(one) for one in placement_questions.next_questions(found)] == [
         ("countdown", 0, 0, 2),
         ("n_queens", 0, 0, 2),
     ]
@@ -86,12 +86,12 @@ def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_an
 def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None:
     found = first(NAMES)
     for _ in range(50):
-        if not first_look.next_questions(found):
+        if not placement_questions.next_questions(found):
             break
         found = answer(found, {"gcd": 1, "lcm": 2})
-    ended = first_look.finish(found)
+    ended = placement_questions.finish(found)
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
-    assert len(ended.lesson) == placement.ENOUGH and not ended.looking
+    assert len(ended.right_answers) == placement.LESSON_ANSWERS and not ended.in_progress
     assert (
         placement.families_to_retry(ended, 1) == () and placement.families_to_retry(ended, 2) == ended.unasked
     )
@@ -102,30 +102,35 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
 
 def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
     found = answer(answer(first(NAMES), {}), {})
-    assert first_look.next_questions(found) == () and first_look.finish(found).families == {}
-    skipped = first_look.finish(first(NAMES), anyway=True)
-    assert list(skipped.families) == NAMES.split()[: placement.MAX_FAMILIES] and not skipped.lesson
-    assert first_look.starting_families(skipped) == {}
+    assert placement_questions.next_questions(found) == () and placement_questions.finish(found).families == {}
+    skipped = placement_questions.finish(first(NAMES), anyway=True)
+    assert (
+        list(skipped.families) == NAMES.split()[: placement.MAX_STARTING_FAMILIES] and not skipped.right_answers
+    )
+    assert placement_questions.starting_families(skipped) == {}
 
 
 def test_a_question_that_cannot_be_made_counts_as_unanswered() -> None:
     found = first("gcd")
-    (asked,) = first_look.next_questions(found)
-    found = first_look.with_results(found, [(asked, [])], [])
-    assert found.tried[0].questions == 2 and first_look.next_questions(found) == ()
+    (asked,) = placement_questions.next_questions(found)
+    found = placement_questions.with_results(found, [(asked, [])], [])
+    assert found.tried[0].questions == 2 and placement_questions.next_questions(found) == ()
 
 
 def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
     found = answer(answer(first("gcd"), {"gcd": 4}), {"gcd": 4})
-    assert [tuple(one) for one in first_look.next_questions(found)] == [("gcd", 1, 0, 2)]
-    assert first_look.finish(answer(found, {})).families == {"gcd": 0}
-    assert first_look.finish(answer(found, {"gcd": 1})).families == {"gcd": 1}
+    assert [tuple(one) for one in placement_questions.next_questions(found)] == [("gcd", 1, 0, 2)]
+    assert placement_questions.finish(answer(found, {})).families == {"gcd": 0}
+    assert placement_questions.finish(answer(found, {"gcd": 1})).families == {"gcd": 1}
 
 
 def test_a_family_begins_where_one_question_in_ten_is_answered() -> None:
     found = placement.choose_families([tried("gcd", 1, 10), tried("lcm", 1, 11), tried("chain_sum", 5, 10)])
     assert found == {"chain_sum": 0, "gcd": 0}
-    assert len(placement.choose_families([tried(f"f{n}", 3) for n in range(20)])) == placement.MAX_FAMILIES
+    assert (
+        len(placement.choose_families([tried(f"f{n}", 3) for n in range(20)]))
+        == placement.MAX_STARTING_FAMILIES
+    )
     assert placement.choose_families([]) == {}
 
 
@@ -133,7 +138,7 @@ def test_what_can_be_guessed_counts_for_less() -> None:
     guessed = msgspec.structs.replace(tried("coin_flip", 6, solved=20), crossed=48, lucky=19)
     known = [
         msgspec.structs.replace(tried(f"f{n}", 6, solved=12), crossed=48, lucky=1)
-        for n in range(placement.MAX_FAMILIES)
+        for n in range(placement.MAX_STARTING_FAMILIES)
     ]
     assert "coin_flip" not in placement.choose_families([guessed, *known])
     assert "coin_flip" in placement.choose_families([guessed, *known[1:]])
@@ -141,29 +146,30 @@ def test_what_can_be_guessed_counts_for_less() -> None:
 
 def test_a_lesson_deals_its_families_in_turn_and_takes_the_likeliest_answer_of_a_question() -> None:
     found = [taught("gcd", 1, -2.0), taught("gcd", 1, -0.5), taught("gcd", 2), taught("lcm", 3), taught("x", 4)]
-    lesson = placement.lesson_zero_answers(found, ["gcd", "lcm"])
+    lesson = placement.first_lesson_answers(found, ["gcd", "lcm"])
     assert [(one.coordinates.seed, one.logprob) for one in lesson] == [(1, -0.5), (3, -1.0), (2, -1.0)]
     assert (
-        len(placement.lesson_zero_answers([taught("gcd", n) for n in range(200)], ["gcd"])) == placement.ENOUGH
+        len(placement.first_lesson_answers([taught("gcd", n) for n in range(200)], ["gcd"]))
+        == placement.LESSON_ANSWERS
     )
 
 
 def test_a_family_is_asked_on_until_it_has_its_share_of_a_lesson() -> None:
-    share = placement.ENOUGH // 2
+    share = placement.LESSON_ANSWERS // 2
     found = [taught("gcd", n) for n in range(share)] + [taught("lcm", 1) for _ in range(share)]
-    assert placement.short_of(found, ("gcd", "lcm")) == ("lcm",)
+    assert placement.short_of_answers(found, ("gcd", "lcm")) == ("lcm",)
     wrong = msgspec.structs.replace(taught("gcd", 0), completion="1 + 1 = 3. #2")
-    assert placement.short_of([wrong, *found[1:]], ("gcd", "lcm")) == ("gcd", "lcm")
+    assert placement.short_of_answers([wrong, *found[1:]], ("gcd", "lcm")) == ("gcd", "lcm")
 
 
 def test_a_lesson_has_enough_steps_and_every_answer_as_often() -> None:
     for count in (1, 7, 17, 64):
         rows = [TokenSequence(prompt_T=[n], completion_T=[n, 0]) for n in range(count)]
-        steps = zero.lesson_batches(rows, Random(1))
+        steps = first_lesson.lesson_batches(rows, Random(1))
         seen = [row.prompt_T[0] for step in steps for row in step.rows_S]
         assert len({seen.count(n) for n in range(count)}) == 1
         assert all(abs(sum(map(sum, (row.weights_T for row in step.rows_S))) - 1) < 1e-9 for step in steps)
-    assert zero.lesson_batches([], Random(1)) == []
+    assert first_lesson.lesson_batches([], Random(1)) == []
 
 
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.work])

@@ -10,7 +10,7 @@ from app.learning.questions import own_questions
 from app.sapo import curriculum, seeds
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Question, QuestionError, QuestionPrompt, draw, make
+from app.sapo.questions import QUESTIONS_VERSION, Question, QuestionError, QuestionPrompt, draw, make
 from app.sapo.scoring.sandbox import Sandbox
 
 OLDEST = tuple(FAMILIES)[:18]
@@ -57,7 +57,7 @@ def test_training_never_meets_the_probe_even_on_a_small_level() -> None:
 
 def by_the_rule(state: curriculum.Curriculum, identity: bytes, round_: int, slot: int) -> Question:
     """What a slot asks: the first of its draws that is not held out."""
-    family, level = curriculum.draw(state, Random(seeds.hashed("family", identity, round_, slot)))
+    family, level = curriculum.draw(state, Random(seeds.hashed_seed("family", identity, round_, slot)))
     attempts = (seeds.training_seed(identity, round_, slot, attempt) for attempt in range(200))
     drawn = (draw(family, level, seed) for seed in attempts)
     return next(question for question in drawn if not question.held_out)
@@ -73,7 +73,7 @@ def test_own_questions_are_the_same_wherever_they_are_made(sandbox: Sandbox, top
             QuestionPrompt(coordinates=one.coordinates, text=one.text, held_out=False, content=one.content)
             for one in expected
         ]
-    if top and VERSION == "0.1.25/5":  # what training draws of this version, for ever
+    if top and QUESTIONS_VERSION == "0.1.25/5":  # what training draws of this version, for ever
         first = [q for n in (1, 2, 3) for q in own_questions(state, b"golden", n, 32, sandbox.questions)]
         assert mark(first) == "a84d08f2fdc426d3"
 

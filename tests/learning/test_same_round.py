@@ -51,7 +51,7 @@ class Seeded(FakeSwarm):
         ]
 
     def answers(self, node: int, prompt: Messages, n: int) -> list[Completion]:
-        rng = Random(seeds.hashed("seeded", node, self.round, prompt[-1]["content"]))
+        rng = Random(seeds.hashed_seed("seeded", node, self.round, prompt[-1]["content"]))
         return [self._answer(node, prompt, rng) for _ in range(n)]
 
 
@@ -150,7 +150,7 @@ def app_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
             played = asyncio.run(play_round(tools(link, node, sandbox, recipe, pools[node]), states[node]))
             states[node] = played.state
             for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True):
-                pools[node].records.judge(group.key, *right)
+                pools[node].records.record_use(group.key, *right)
     return swarm.batches
 
 

@@ -149,7 +149,7 @@ WRITES = {
 def test_a_full_disk_makes_it_wait_and_costs_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr(keeping, "AGAIN_S", 0.05)
+    monkeypatch.setattr(keeping, "DISK_CHECK_S", 0.05)
     owner, name, changes = WRITES[what]
     write, phases, refusals = getattr(owner, name), [], [4]
 
@@ -178,7 +178,7 @@ def test_what_a_trainer_had_no_room_for_is_begun_again_from_the_checkpoint(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A program that samples keeps its adapter on the disk as well."""
-    monkeypatch.setattr(keeping, "AGAIN_S", 0.05)
+    monkeypatch.setattr(keeping, "DISK_CHECK_S", 0.05)
     monkeypatch.setenv("FAKE_TROUBLE", f"no room while sampling @{tmp_path / 'once'}")
     seen = bench.run(rounds=3)
     assert [event.round for event in of(Round, seen)] == [1, 2, 3] and (tmp_path / "once").exists()

@@ -21,7 +21,7 @@ from app.node.record.reasons import EFFORTS, Dial, Effort
 from app.node.record.snapshot import Phase, progress_line
 from app.node.rules.orders import Orders, Snooze
 from app.node.rules.preferences import DEFAULTS
-from app.node.trainer.process import EFFORT, DutyCycle
+from app.node.trainer.process import EFFORT_ENV, DutyCycle
 from app.sapo.questions import Coordinates
 from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, rows
@@ -280,7 +280,7 @@ def test_the_dial_reaches_the_trainer(bench: Bench) -> None:
                 await run.another_round()
                 await run.another_round()
                 (trainer,) = trainers()
-                assert json.loads(trainer.environ()[EFFORT]) == {
+                assert json.loads(trainer.environ()[EFFORT_ENV]) == {
                     name: getattr(EFFORTS[dial], name) for name in Effort.__struct_fields__
                 }
                 assert run.node.snapshot.ruling.dial == dial.value

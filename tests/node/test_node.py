@@ -24,14 +24,14 @@ from app.node.record import events
 from app.node.record.errors import NodeError
 from app.node.record.records import Probe, Round
 from app.node.trainer import link
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from tests.node.bench import Bench, of, rows
 
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "backoff_s", lambda *_, **__: 0.0)
 
 
 def test_rounds_probes_and_safe_points(bench: Bench) -> None:
@@ -260,7 +260,7 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
     bench.run(rounds=2)
     file = bench.checkpoints / "round-000002" / "state.json"
     kept = json.loads(file.read_text())
-    assert kept["state"].pop("questions") == VERSION
+    assert kept["state"].pop("questions") == QUESTIONS_VERSION
     file.write_text(json.dumps(kept))
     with sqlite3.connect(bench.history) as db:
         db.execute("UPDATE probes SET questions_mark='old', record=json_set(record, '$.questions_mark', 'old')")
@@ -282,7 +282,7 @@ def test_puzzles_of_a_new_version_begin_a_new_curve_and_nothing_is_lost(bench: B
     assert rows(bench, "SELECT count(DISTINCT round), count(DISTINCT version) FROM groups") == [(4, 2)]
     state = json.loads((bench.checkpoints / "round-000004" / "state.json").read_text())["state"]
     (family,) = state["curriculum"]["families"]
-    assert state["questions"] == VERSION and (family["level"], len(family["window"])) == (1, 2)
+    assert state["questions"] == QUESTIONS_VERSION and (family["level"], len(family["window"])) == (1, 2)
     assert not of(events.NodeNote, bench.run(rounds=1)), "once is enough"
 
 

@@ -24,7 +24,7 @@ from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
 from app.sapo.probe import probe_questions
-from app.sapo.questions import VERSION, Coordinates, QuestionPrompt, make
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates, QuestionPrompt, make
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Batch, Completion, EngineError, StepStats
 
@@ -79,7 +79,7 @@ def test_the_probe_stays_what_it_was(sandbox: Sandbox) -> None:
     asked = probe_questions(dict.fromkeys(tuple(FAMILIES)[:18], 0), 256, sandbox.questions)
     assert len(asked) == 256 and all(one.held_out for one in asked)
     distinct = list({one.content: one for one in asked}.values())
-    if VERSION == "0.1.25/5":
+    if QUESTIONS_VERSION == "0.1.25/5":
         assert (len(distinct), mark(distinct)) == (256, "99f9ece296aa0ab0")
 
 

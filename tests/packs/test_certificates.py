@@ -71,7 +71,9 @@ def believing(bundles: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
     monkeypatch.setattr(ssl.SSLContext, "set_default_verify_paths", lambda *_: None)
-    monkeypatch.setattr(authorities, "context", functools.cache(lambda: authorities.of_files(bundles)))
+    monkeypatch.setattr(
+        authorities, "default_context", functools.cache(lambda: authorities.context_of_files(bundles))
+    )
 
 
 def test_the_systems_own_authorities_are_found(
@@ -90,7 +92,9 @@ def test_a_file_that_was_named_goes_first(
 ) -> None:
     made, path = authority
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    monkeypatch.setattr(authorities, "context", functools.cache(lambda: authorities.of_files(())))
+    monkeypatch.setattr(
+        authorities, "default_context", functools.cache(lambda: authorities.context_of_files(()))
+    )
     with serving(folder, made.issue_cert("localhost")) as address:  # type: ignore[attr-defined]
         assert offered.load_manifest(f"{address}/cpu.json", KEYS, QUICK).manifest.name == "cpu"
 
@@ -117,13 +121,13 @@ def test_a_clock_that_is_behind_is_named() -> None:
     """OpenSSL's own number for a certificate of tomorrow."""
     error = ssl.SSLCertVerificationError("certificate is not yet valid")
     error.verify_code = 9
-    assert "is not valid yet, by this computer's clock: set the clock" in authorities.problem(
+    assert "is not valid yet, by this computer's clock: set the clock" in authorities.certificate_problem(
         error, "example.org"
     )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system itself is asked")
 def test_the_context_checks_names_and_is_made_once() -> None:
-    context = authorities.context()
-    assert context is authorities.context()
+    context = authorities.default_context()
+    assert context is authorities.default_context()
     assert context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED

@@ -10,7 +10,7 @@ import pytest
 
 from app.common import fetch
 from app.common.connection import Fault
-from app.common.fetch import part_of
+from app.common.fetch import partial_path
 from app.common.rate import RetryLimit
 from app.install import InstallError
 from app.install.packs import offered
@@ -84,8 +84,8 @@ def test_a_cut_connection_goes_on_at_the_exact_byte(
 
 def test_what_a_killed_process_left_is_continued(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = {wheel.file: wheel for wheel in signed(files).manifest.wheels}
-    part_of(tmp_path, wheels[LARGE]).write_bytes(files[LARGE][:123_456])
-    part_of(tmp_path, wheels[SMALL]).write_bytes(files[SMALL])
+    partial_path(tmp_path, wheels[LARGE]).write_bytes(files[LARGE][:123_456])
+    partial_path(tmp_path, wheels[SMALL]).write_bytes(files[SMALL])
     bring(host, tmp_path)
     assert host.asked == [(LARGE, "bytes=123456-")]
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files

@@ -85,12 +85,12 @@ def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypat
     monkeypatch.setattr(model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(model, "library", lambda: None)
     assert remedy.PACK_FILE == place.MARK and model.why_unavailable() == ""  # a checkout's was built here
-    (tmp_path / model.PROCESSOR).write_text("fpu avx2 avx512f avx512_bf16")  # the checkout has moved since
+    (tmp_path / model.PROCESSOR_FILE).write_text("fpu avx2 avx512f avx512_bf16")  # the checkout has moved since
     assert (
         "built for another processor, with avx2 and avx512_bf16 and avx512f: build it"
         in model.why_unavailable()
     )
-    (tmp_path / model.PROCESSOR).unlink()
+    (tmp_path / model.PROCESSOR_FILE).unlink()
     (tmp_path / place.MARK).touch()
     assert "needs a processor with AVX2" in model.why_unavailable()
     monkeypatch.setattr(model, "features", lambda **_: ("avx2",))

@@ -24,7 +24,7 @@ from app.swarm.wire.body import Body, Envelope, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
-    OPENING,
+    OPENING_HEADER,
     SOCKET_PATH,
     SUBPROTOCOL,
     AskStats,
@@ -184,7 +184,7 @@ class Town:
             self.relay.url,
             protocols=(SUBPROTOCOL,),
             max_msg_size=1 << 20,
-            headers={OPENING: "00" * 32, **said, **(headers or {})},
+            headers={OPENING_HEADER: "00" * 32, **said, **(headers or {})},
         )
         hello = decode_relay_frame((await ws.receive_str(timeout=PATIENCE)).encode())
         assert isinstance(hello, Hello)

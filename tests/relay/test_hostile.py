@@ -37,7 +37,7 @@ from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
-    OPENING,
+    OPENING_HEADER,
     SOCKET_PATH,
     SUBPROTOCOL,
     AskStats,
@@ -132,7 +132,7 @@ def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay)
         writer.write(
             f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n"
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING_HEADER}: {'00' * 32}\r\n"
             "X-Forwarded-For: 203.0.113.9\r\n\r\n".encode()
         )
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
@@ -185,7 +185,7 @@ def test_frames_before_the_handshake_are_no_way_round(relay: Relay) -> None:
         writer.write(
             f"GET /v1/ws HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING}: {'00' * 32}\r\n\r\n".encode()
+            f"Sec-WebSocket-Protocol: {SUBPROTOCOL}\r\n{OPENING_HEADER}: {'00' * 32}\r\n\r\n".encode()
             + bytes([0x81, len(ask)])
             + ask
         )
@@ -261,8 +261,8 @@ def test_what_is_no_http_costs_no_traceback_and_a_compressed_order_is_refused() 
 
 def test_who_leaves_before_the_upgrade_ends_costs_no_traceback() -> None:
     openings = (
-        f"{SUBPROTOCOL}\r\n{OPENING}: {'00' * NONCE_BYTES}",
-        f"{SUBPROTOCOL}\r\n{OPENING}: no",
+        f"{SUBPROTOCOL}\r\n{OPENING_HEADER}: {'00' * NONCE_BYTES}",
+        f"{SUBPROTOCOL}\r\n{OPENING_HEADER}: no",
         OLD_SUBPROTOCOL,
     )
     with running() as relay:
@@ -410,7 +410,7 @@ def test_a_connection_with_much_to_say_gives_others_a_turn(monkeypatch: pytest.M
         turns = asyncio.create_task(count_turns())
         url = f"{site.name}{SOCKET_PATH}"
         async with aiohttp.ClientSession() as http, http.ws_connect(
-            url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * NONCE_BYTES}
+            url, protocols=(SUBPROTOCOL,), headers={OPENING_HEADER: "00" * NONCE_BYTES}
         ) as eve:  # fmt: skip
             assert eve._conn is not None and eve._conn.transport is not None
             asked = to_frame(AskStats())

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from app.bench.runs.puzzles import SPELLINGS
-from app.sapo.asking import CLOSE, OPEN, extract_answer, extract_leniently
+from app.sapo.asking import CLOSE_TAG, OPEN_TAG, extract_answer, extract_leniently
 from app.sapo.families import FAMILIES
 from app.sapo.probe import probe_questions, score
 from app.sapo.questions import Question, draw
@@ -203,7 +203,7 @@ def test_every_spelling_of_a_right_answer_is_accepted(spelling: str) -> None:
     for family in FAMILIES.values():
         for level in range(len(family.levels)):
             question = draw(family.name, level, 7 * 10**8)
-            written = OPEN + spelling.format(family.solution(question.entry)) + CLOSE
+            written = OPEN_TAG + spelling.format(family.solution(question.entry)) + CLOSE_TAG
             for read in (extract_answer(written), extract_leniently(written)):
                 assert read is not None and family.judge(read, question.entry) == 1.0, (family.name, written)
 
@@ -218,5 +218,5 @@ def test_no_spelling_makes_two_answers_one(wrong: str, spelling: str) -> None:
         truth, false = family.solution(entry), family.solution(other)
         if truth == false or family.judge(wrong.format(truth, false), entry):
             continue  # logic pays a quarter for some texts
-        read = extract_answer(OPEN + spelling.format(wrong.format(truth, false)) + CLOSE)
+        read = extract_answer(OPEN_TAG + spelling.format(wrong.format(truth, false)) + CLOSE_TAG)
         assert read is None or family.judge(read, entry) < 1.0, (family.name, read)

@@ -16,7 +16,7 @@ from app.sapo.questions import QuestionError
 
 def after(state: Curriculum, rounds: int, solved: int, answered: int, family: str = "chain_sum") -> Curriculum:
     for _ in range(rounds):
-        state = curriculum.observe(state, {family: FamilyTally(solved, answered)})
+        state = curriculum.after_round(state, {family: FamilyTally(solved, answered)})
     return state
 
 
@@ -33,7 +33,7 @@ def test_a_family_climbs_after_twenty_rounds_above_seventy_percent_and_not_befor
 def test_exactly_seventy_percent_is_not_above() -> None:
     start = curriculum.start({"chain_sum": 0})
     assert after(start, 40, 7, 10).levels == {"chain_sum": 0}
-    assert after(curriculum.observe(start, {"chain_sum": FamilyTally(8, 10)}), 19, 7, 10).levels == {
+    assert after(curriculum.after_round(start, {"chain_sum": FamilyTally(8, 10)}), 19, 7, 10).levels == {
         "chain_sum": 1
     }
 
@@ -60,7 +60,7 @@ def test_the_top_level_is_the_end() -> None:
 
 def test_rounds_without_answers_and_foreign_families_change_nothing() -> None:
     state = curriculum.start({"chain_sum": 0})
-    assert curriculum.observe(state, {"chain_sum": FamilyTally(0, 0), "gcd": FamilyTally(8, 8)}) == state
+    assert curriculum.after_round(state, {"chain_sum": FamilyTally(0, 0), "gcd": FamilyTally(8, 8)}) == state
 
 
 def test_a_state_is_never_changed_in_place_and_survives_json() -> None:
@@ -109,7 +109,7 @@ def test_levels_move_one_at_a_time_and_windows_stay_short(rounds: list[tuple[int
     state = curriculum.start({"chain_sum": 0})
     for solved, more in rounds:
         level = state.levels["chain_sum"]
-        state = curriculum.observe(state, {"chain_sum": FamilyTally(solved, solved + more)})
+        state = curriculum.after_round(state, {"chain_sum": FamilyTally(solved, solved + more)})
         assert state.levels["chain_sum"] in (level - 1, level, level + 1)
         assert state.levels["chain_sum"] >= 0
         assert len(state.families[0].window) <= 20

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from app.sapo import defences
 from app.sapo.defences import (
     RARE_SHARE,
-    WINDOWS,
+    WINDOW_WIDTHS,
     Habits,
     PeerRecord,
     has_absurd_spot,
     lowest_window_mean,
-    observe,
     trust,
+    update_habits,
     well_formed,
 )
 
@@ -32,7 +32,7 @@ def settled(rng: Random, rounds: int = 60) -> Habits:
     habits = None
     for _ in range(rounds):
         answers = [drawn(rng) for _ in range(16)]
-        habits = observe(habits, answers, ["4-1=3 #3"] * len(answers))
+        habits = update_habits(habits, answers, ["4-1=3 #3"] * len(answers))
     assert habits is not None
     return habits
 
@@ -69,7 +69,7 @@ def test_habits_follow_the_policy_both_ways() -> None:
         before = habits
         for _ in range(100):
             answers = [[-rng.expovariate(sharpness) for _ in range(20)] for _ in range(16)]
-            found = observe(habits, answers, [""] * 16)
+            found = update_habits(habits, answers, [""] * 16)
             assert found is not None
             habits = found
         assert all((now > then) == moves_up for now, then in zip(habits.lowest_W, before.lowest_W, strict=True))
@@ -80,8 +80,8 @@ def test_one_in_twenty_of_ones_own_lies_beyond_a_habit() -> None:
     habits, beyond, rounds = settled(rng), 0, 300
     for _ in range(rounds):
         answers = [drawn(rng) for _ in range(16)]
-        beyond += sum(lowest_window_mean(one, WINDOWS[0]) < habits.lowest_W[0] for one in answers)
-        found = observe(habits, answers, [""] * 16)
+        beyond += sum(lowest_window_mean(one, WINDOW_WIDTHS[0]) < habits.lowest_W[0] for one in answers)
+        found = update_habits(habits, answers, [""] * 16)
         assert found is not None
         habits = found
     assert 0.5 * RARE_SHARE < beyond / (16 * rounds) < 2 * RARE_SHARE
@@ -117,18 +117,18 @@ def test_a_policy_that_is_sure_of_itself_still_reads_what_it_would_say_one_time_
 
 
 def test_nothing_is_known_before_the_first_answer_and_a_round_without_one_changes_nothing() -> None:
-    assert observe(None, [], []) is None
+    assert update_habits(None, [], []) is None
     habits = Habits(lowest_W=(-1.0,) * 4, length=3.0, characters="#", seen=1)
-    assert observe(habits, [], []) is habits
-    assert observe(habits, [[]], [""]) is habits
+    assert update_habits(habits, [], []) is habits
+    assert update_habits(habits, [[]], [""]) is habits
 
 
 def test_lengths_grow_with_ones_own_and_not_with_peers() -> None:
-    habits = observe(None, [[-1.0] * 20] * 16, ["#3"] * 16)
+    habits = update_habits(None, [[-1.0] * 20] * 16, ["#3"] * 16)
     assert habits is not None
     assert not defences.overlong(habits, 25) and defences.overlong(habits, 26)
     for _ in range(20):
-        habits = observe(habits, [[-1.0] * 40] * 16, ["#3"] * 16)
+        habits = update_habits(habits, [[-1.0] * 40] * 16, ["#3"] * 16)
         assert habits is not None
     assert not defences.overlong(habits, 40) and defences.overlong(habits, 64)
 

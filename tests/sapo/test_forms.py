@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sapo.forms import FIGURES, MIN_PUSH_KEPT, FormTrend, form_shift, project_push, update_trend
+from app.sapo.forms import FORM_FIGURES, MIN_PUSH_KEPT, FormTrend, form_shift, project_push, update_trend
 
 PUSHES = st.lists(st.floats(-1, 1), min_size=2, max_size=8)
 SIGNS = st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3).map(tuple)
@@ -45,13 +45,15 @@ def test_what_own_groups_pay_for_passes_as_it_is() -> None:
 
 def test_what_pays_is_known_after_some_groups_that_agree_and_forgotten_without_any() -> None:
     pays = FormTrend()
-    assert pays.signs_F == (None,) * len(FIGURES)
+    assert pays.signs_F == (None,) * len(FORM_FIGURES)
     for _ in range(6):
         pays = update_trend(pays, [(0.5, 1.0, 0.0), (0.4, -1.0, 0.0)])
     assert pays.signs_F == (1, None, None)
     for _ in range(60):
         pays = update_trend(pays, [(0.0, 1.0, 0.0), (0.0, -1.0, 0.0)])
-    assert pays.signs_F == (0,) * len(FIGURES), "whoever always shows work learns nothing of it, and holds it"
+    assert pays.signs_F == (0,) * len(FORM_FIGURES), (
+        "whoever always shows work learns nothing of it, and holds it"
+    )
     for _ in range(60):
         pays = update_trend(pays, [])
-    assert pays.signs_F == (None,) * len(FIGURES)
+    assert pays.signs_F == (None,) * len(FORM_FIGURES)

@@ -70,7 +70,7 @@ def test_draw_walks_on_to_a_sound_question_of_the_same_seed() -> None:
     place = next(unsound("propositional_logic", 0))
     question = draw("propositional_logic", 0, place.seed)
     assert question.coordinates.seed == place.seed
-    assert question.coordinates.index > 0 and question.coordinates.index % questions.STRIDE == 0
+    assert question.coordinates.index > 0 and question.coordinates.index % questions.INDEX_STRIDE == 0
     assert generate(question.coordinates) == question == draw("propositional_logic", 0, place.seed)
 
 

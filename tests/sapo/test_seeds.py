@@ -42,7 +42,7 @@ def test_nodes_rounds_and_slots_walk_different_lists() -> None:
 
 def test_parts_are_kept_apart() -> None:
     variants = [("ab", "c"), ("a", "bc"), ("abc",), (b"ab", "c"), (1, 2), (12,), ("1", 2), ("1", "2")]
-    assert len({seeds.hashed(*parts) for parts in variants}) == len(variants)
+    assert len({seeds.hashed_seed(*parts) for parts in variants}) == len(variants)
 
 
 def test_purposes_are_independent() -> None:

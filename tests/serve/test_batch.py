@@ -12,7 +12,7 @@ import pytest
 
 from app.models.shelf import locate
 from app.serve.batch import Answer, Batch
-from app.serve.messages import BASE, MAX_LINE, Began, Ended, Piece, Refused, Reply, Start, to_line
+from app.serve.messages import BASE_SIDE, MAX_LINE, Began, Ended, Piece, Refused, Reply, Start, to_line
 from engines import opening
 from engines.contract import Engine, EngineError
 from engines.facts import ENGINES
@@ -85,7 +85,7 @@ class Two:
         return self._read(prompt)
 
     def turn_to(self, side: str) -> bool:
-        return side != BASE
+        return side != BASE_SIDE
 
     def labels(self, side: str) -> dict[str, list[int]]:
         return {}
@@ -111,7 +111,8 @@ def test_each_gets_its_own_answer_whoever_is_beside_it(joins: bool) -> None:
     texts = {number: "7" * (1 + number * 5 % 8) + "+1" for number in range(1, 12)}
     for number, text in texts.items():
         assert isinstance(
-            made.add(Start(number=number, prompts=[text], side=BASE if number % 4 == 0 else "puzzles")), Began
+            made.add(Start(number=number, prompts=[text], side=BASE_SIDE if number % 4 == 0 else "puzzles")),
+            Began,
         )
     ended = {one.number: one for one in played(made) if isinstance(one, Ended)}
     assert {number: one.text for number, one in ended.items()} == texts
@@ -228,7 +229,7 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
                 prompts=[list(one)],
                 max_tokens=12,
                 temperature=0,
-                side=BASE if number == 1 else "puzzles",
+                side=BASE_SIDE if number == 1 else "puzzles",
             )
         )
     ended = sorted((one for one in played(made) if isinstance(one, Ended)), key=lambda one: one.number)
@@ -255,7 +256,7 @@ def test_a_choice_is_answered_at_once_with_the_share_of_every_label() -> None:
     made._sides = Choosing(made._sides._read)  # type: ignore[attr-defined]
     for number in (1, 2):
         made.add(Start(number=number, prompts=["123"], side="mails", temperature=0, logprobs=2))
-    made.add(Start(number=3, prompts=["12"], side=BASE))
+    made.add(Start(number=3, prompts=["12"], side=BASE_SIDE))
     made.add(Start(number=4, prompts=["123"], side="mails", n=40, temperature=1))
     told = [one for one in played(made) if isinstance(one, Ended)]
     first = next(one for one in told if one.number == 1)

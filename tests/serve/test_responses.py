@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from app.serve.messages import BASE, Began, Ended, Piece
+from app.serve.messages import BASE_SIDE, Began, Ended, Piece
 from app.serve.openai import RequestError, parse_request
 from app.serve.responses import EventWriter, ResponsesRequest
 
@@ -21,7 +21,11 @@ def test_a_text_instructions_and_parts_become_turns() -> None:
         assert one.start().prompts == [[{"role": "user", "content": "Lunch?"}]]
     start = asked(instructions="Be brief.", max_output_tokens=4.0, temperature=0).start(learned=True)
     assert start.prompts[0][0] == {"role": "system", "content": "Be brief."}
-    assert (start.side, start.max_tokens, start.temperature) == ("mails", 4, 0) and asked().start().side == BASE
+    assert (start.side, start.max_tokens, start.temperature) == (
+        "mails",
+        4,
+        0,
+    ) and asked().start().side == BASE_SIDE
 
 
 def test_what_was_answered_can_be_sent_back_and_an_answer_may_have_a_form() -> None:

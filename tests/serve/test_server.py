@@ -24,7 +24,7 @@ from app.models.shelf import locate
 from app.node.record.reasons import Reason
 from app.serve.model import ModelProcess
 from app.serve.openai import RequestError
-from app.serve.server import HEAD_S, MAX_BODY, MAX_CONNECTIONS, Server
+from app.serve.server import MAX_BODY, MAX_CONNECTIONS, MAX_HEAD_S, Server
 from tests.e2e.shoal import Running
 from tests.serve.served import QUESTION, Served, served
 
@@ -217,7 +217,7 @@ def test_localhost_is_answered_however_it_is_looked_up(server: Served) -> None:
 def test_a_line_that_asks_now_and_then_is_kept(server: Served) -> None:
     connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
     with contextlib.closing(connection):
-        for pause in (HEAD_S + 8, HEAD_S + 8, 0):
+        for pause in (MAX_HEAD_S + 8, MAX_HEAD_S + 8, 0):
             connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {server.token}"})
             line = connection.sock
             assert connection.getresponse().read()

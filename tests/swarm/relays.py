@@ -29,7 +29,7 @@ from app.swarm.invite.invite import Invite
 from app.swarm.wire.body import Body, Envelope, seal
 from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import Quotas, RelayLimits
-from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome
+from app.swarm.wire.protocol import OPENING_HEADER, SOCKET_PATH, SUBPROTOCOL, Hello, Welcome
 from app.swarm.wire.signin import relay_id, signed_hello
 
 ROOT = Path(__file__).parents[2]
@@ -197,7 +197,7 @@ async def lying_relay(story: Story, tls: ssl.SSLContext | None = None) -> AsyncI
         ws = web.WebSocketResponse(protocols=(SUBPROTOCOL,), compress=False)
         await ws.prepare(request)
         with contextlib.suppress(ConnectionError, TypeError, TimeoutError):  # TypeError: the client hung up
-            await story(Visitor(ws, bytes.fromhex(request.headers[OPENING])))
+            await story(Visitor(ws, bytes.fromhex(request.headers[OPENING_HEADER])))
         await ws.close()
         return ws
 

@@ -10,7 +10,7 @@ from random import Random
 
 from app.relay.store.sqlite import SQLite
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
@@ -43,7 +43,7 @@ def test_an_older_outbox_opens_and_only_what_can_be_taken_is_sent(tmp_path: Path
     assert publisher.add(group, (1, 0), 0.0)
     (frame,) = publisher.due(0.0)
     pub = from_client(frame)
-    assert isinstance(pub, Pub) and f'"version":"{VERSION}"' in pub.body
+    assert isinstance(pub, Pub) and f'"version":"{QUESTIONS_VERSION}"' in pub.body
     counts = outbox.counts()
     assert (counts.created, counts.waiting, counts.invalid, counts.dropped) == (3, 1, 2, 0)
     outbox.close()
@@ -61,7 +61,9 @@ def test_groups_of_an_older_archive_are_refused_with_their_reason(tmp_path: Path
         return [one.raw for one in found]
 
     raws = asyncio.run(recalled())
-    assert [task_of(decode_envelope(raw)).version for raw in raws] == ["0.1.25/3"] * 2 and VERSION != "0.1.25/3"
+    assert [task_of(decode_envelope(raw)).version for raw in raws] == [
+        "0.1.25/3"
+    ] * 2 and QUESTIONS_VERSION != "0.1.25/3"
     with Sandbox() as sandbox:
         intake = Intake(sandbox, SWARM, [ANN.key], families=["gcd"], longest=2000)
         assert [intake.check(raw, NOW_MS) for raw in raws] == [IntakeReason.OTHER_VERSION] * 2

@@ -9,7 +9,7 @@ import msgspec
 
 from app.relay.session import session as session_module
 from app.relay.session.shared import RelayState
-from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
+from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.wire.frames import decode_relay_frame
@@ -20,7 +20,9 @@ from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 def person(number: int = 0) -> tuple[object, tuple[int, ...]]:
     made = group(number)
     return (
-        msgspec.structs.replace(made, completions_G=made.completions_G[:1], finished_G=(True,), model=HUMAN),
+        msgspec.structs.replace(
+            made, completions_G=made.completions_G[:1], finished_G=(True,), model=HUMAN_MODEL
+        ),
         (1,),
     )
 
@@ -47,7 +49,7 @@ def test_a_persons_group_travels_and_passes_a_peers_checks(tmp_path: Path) -> No
                 sifted = await asyncio.to_thread(intake.check_batch, batch.items, bob.now_ms)
             (checked,) = sifted.checked
             assert isinstance(checked, GroupRecord) and is_single_right_answer(checked.rewards_G)
-            assert checked.model == HUMAN and checked.author == ANN.name
+            assert checked.model == HUMAN_MODEL and checked.author == ANN.name
 
     try:
         asyncio.run(story())

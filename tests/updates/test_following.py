@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.common.process.surroundings import outside_bundle
+from app.common.process.surroundings import environment_outside_app
 from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsLinks, entry, links
 from app.desktop.login import AutostartError, LinuxAutostart, read_entry
 from app.install.updates import installed
@@ -67,8 +67,8 @@ def test_programs_of_the_system_get_the_systems_environment() -> None:
         "_PYI_ARCHIVE_FILE": "/b/shoal",
         "PATH": "/usr/bin",
     }
-    assert outside_bundle(bundle) == {"PATH": "/usr/bin"}
-    assert outside_bundle({**bundle, "LD_LIBRARY_PATH_ORIG": "/own"})["LD_LIBRARY_PATH"] == "/own"
+    assert environment_outside_app(bundle) == {"PATH": "/usr/bin"}
+    assert environment_outside_app({**bundle, "LD_LIBRARY_PATH_ORIG": "/own"})["LD_LIBRARY_PATH"] == "/own"
 
 
 @POSIX

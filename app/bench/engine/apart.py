@@ -31,7 +31,7 @@ from app.common.text import bounded_integer
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines.contract import EngineError
-from engines.facts import ISA, forced_instruction_set
+from engines.facts import ISA_ENV, forced_instruction_set
 
 NEW, REPEATS = 128, 3
 INSTALL = "./shoal setup --bench installs it"
@@ -193,7 +193,7 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
     lines.append(
         f"{about['model']}, {about['rows']} x ({about['prompt_tokens']} + {about['new_tokens']}) tokens, "
         f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}"
-        f"{', ' + ISA + '=' + about['isa'] if about['isa'] else ''}."
+        f"{', ' + ISA_ENV + '=' + about['isa'] if about['isa'] else ''}."
     )
     return lines
 

@@ -32,14 +32,14 @@ def main(arguments: list[str]) -> int:
     from engines.opening import instructions
 
     measure = {
-        ("sampler", "torch"): sampling,
-        ("sampler", "llamacpp"): sampling,
+        ("sampler", "torch"): measure_sampling,
+        ("sampler", "llamacpp"): measure_sampling,
         ("sampler", "transformers"): peers.sampling,
         ("sampler", "llama.cpp"): peers.sampling_with_llamacpp,
-        ("learner", "torch"): learning,
+        ("learner", "torch"): measure_step,
         ("learner", "trl"): peers.learning_with_trl,
-        ("round", "torch"): round_,
-        ("round", "llamacpp"): round_,
+        ("round", "torch"): measure_round,
+        ("round", "llamacpp"): measure_round,
         ("round", "trl"): peers.round_,
     }[task.part, task.candidate.split()[0]]
     try:
@@ -90,7 +90,7 @@ def opened(task: ApartTask) -> tuple[Engine, float]:
     return engine, time.perf_counter() - start
 
 
-def sampling(task: ApartTask) -> Figures:
+def measure_sampling(task: ApartTask) -> Figures:
     engine, loading = opened(task)
     engine.sample([task.messages], task.rows, 2, 1)
     clock = Clock()
@@ -98,7 +98,7 @@ def sampling(task: ApartTask) -> Figures:
     return clock.figures(_tokens(groups[0]), load_s=loading, note=engine.info.dtype)
 
 
-def learning(task: ApartTask) -> Figures:
+def measure_step(task: ApartTask) -> Figures:
     """Measures one step on random completions. "checkpointing" forces what the engine otherwise chooses."""
     engine, loading = opened(task)
     limits = engine._base.learner.limits  # type: ignore[attr-defined]  # no owner ever sets this
@@ -113,7 +113,7 @@ def learning(task: ApartTask) -> Figures:
     return clock.figures(stats.tokens, load_s=loading, note=note)
 
 
-def round_(task: ApartTask) -> Figures:
+def measure_round(task: ApartTask) -> Figures:
     """Samples a group and makes one step on it. Then measures what a changed adapter costs the sampler: the
     seconds for one token right after the step, minus those for another one later."""
     engine, loading = opened(task)

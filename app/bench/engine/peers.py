@@ -69,19 +69,16 @@ def sampling(task: ApartTask) -> Figures:
     return found | {"tokens": int((out[:, prompt.shape[1] :] != 0).sum())}
 
 
-# TRL's GRPOTrainer as a candidate, with the same model, prompt, lengths and LoRA as ours.
-#
-# Its loss is the default one: `loss_type="sapo"` there is Soft Adaptive Policy Optimization (arXiv 2511.20347),
-# another method than the swarm's. No KL, one iteration, so that a step is what ours is. Its own default of
-# computing layers twice is a candidate of its own ("checkpointing"); without it TRL is faster and takes more
-# memory.
-
 WARM_UP_TOKENS = 2
 """Tokens of the completions in the warm-up step."""
 
 
 def learning_with_trl(task: ApartTask) -> Figures:
-    """Measures the update alone: completions are random, so generating takes no time."""
+    """Measures the update of TRL's GRPOTrainer alone, with the same model, prompt, lengths and LoRA as ours:
+    completions are random, so generating takes no time. Its default loss, no KL, one iteration, so that a
+    step is what ours is; `loss_type="sapo"` there is another method (arXiv 2511.20347). Its default of
+    computing layers twice is the candidate "checkpointing"; without it TRL is faster and takes more
+    memory."""
     return _trained(task, made_up=True)
 
 

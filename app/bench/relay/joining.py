@@ -20,13 +20,8 @@ from app.sapo.seeds import training_seed
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import BATCH_FRAME
-from app.swarm.wire.protocol import NONCE_BYTES, OPENING, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
+from app.swarm.wire.protocol import NONCE_BYTES, OPENING_HEADER, SUBPROTOCOL, FromRelay, Hello, Pub, Welcome
 from app.swarm.wire.signin import sign_in
-
-# Groups to publish: real questions, true rewards, signed before the clock starts.
-#
-# They are honest, so that a relay which scores a share of them again finds nothing: a bench of refusals would
-# be cheap and measure nothing.
 
 SWARM = "bench"
 FAMILIES = ("gcd", "lcm", "chain_sum", "count_bits")
@@ -52,7 +47,8 @@ def key_of(number: int) -> bytes:
 
 def publish_frames(keys: int, rounds: int, first_seq: int, *, first_key: int = 0) -> Iterator[bytes]:
     """Yields `rounds` encoded `pub` messages with signed groups. Message i is by key first_key + i % keys; the
-    sequence numbers of each key start at `first_seq`."""
+    sequence numbers of each key start at `first_seq`. The groups are honest, with real questions and true
+    rewards, so that a relay which scores a share of them again refuses none."""
     rng = Random(first_seq)
     now_ms = int(time.time() * 1000)
     for round in range(rounds):
@@ -129,7 +125,7 @@ class BlockingConnection:
             f"GET {self._where.path} HTTP/1.1\r\nHost: {self._where.netloc}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {SUBPROTOCOL}\r\n"
-            f"{OPENING}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
+            f"{OPENING_HEADER}: {'0' * 2 * NONCE_BYTES}\r\n\r\n".encode()
         )
 
     def finish_upgrade(self) -> None:

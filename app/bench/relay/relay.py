@@ -29,7 +29,7 @@ from app.common.home import home
 from app.common.text import bounded_integer
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import decode_envelope, to_frame
-from app.swarm.wire.limits import OLDEST_S
+from app.swarm.wire.limits import STALE_AFTER_S
 from app.swarm.wire.protocol import AskStats, Sample, SampleReply
 
 SUMMARY = "the relay: processor time a round, memory a connection, waiting times, bytes a node"
@@ -130,7 +130,7 @@ class LoadRunner:
         return load
 
 
-SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=OLDEST_S)
+SAMPLE = Sample(rid=1, k=K, families=FAMILIES, max_age_s=STALE_AFTER_S)
 
 
 def costing(server: StartedServer, put: Callable[[], LoadResult], rounds: int) -> tuple[Figures, LoadResult]:

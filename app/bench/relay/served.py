@@ -40,7 +40,7 @@ from app.relay.server import masked
 from app.relay.server.connection import open_socket
 from app.relay.server.serving import serve
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Standing
 from app.swarm.wire.body import body_id
 from app.swarm.wire.protocol import SOCKET_PATH, Pub
 
@@ -115,7 +115,7 @@ class StartedServer:
 
 async def _relay() -> None:
     states: list[RelayState] = []
-    masked.FRAMES = _WIDE
+    masked.MAX_FRAME_RATE = _WIDE
 
     def open_state() -> RelayState:
         kinds = dict.fromkeys(_KINDS, _WIDE) | {"bytes": _BYTES}
@@ -126,7 +126,7 @@ async def _relay() -> None:
     def know(keys: int) -> None:
         for number in range(keys):
             key = key_of(number)
-            states[0].standings.put(key, Standing(error=0.0, honest=PROBATION, latest=SEEN_S))
+            states[0].standings.put(key, Standing(error=0.0, honest=PROBATION_GROUPS, latest=MIN_PROBATION_S))
 
     def opened(url: str, state: RelayState) -> None:
         _obey(url, know)

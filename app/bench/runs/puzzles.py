@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 
 from app.bench.harness import BenchError, Figures, Tell
-from app.sapo.asking import CLOSE, OPEN, extract_answer
+from app.sapo.asking import CLOSE_TAG, OPEN_TAG, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Family
-from app.sapo.groups import SOLVED
+from app.sapo.groups import SOLVED_SCORE
 from app.sapo.questions import Coordinates, Question, UnsoundQuestion, generate
 from app.sapo.seeds import HELD_OUT_SHARE
 
 SUMMARY = "contents, held out, best constant answer and shortcut, accepted spellings of every family and level"
 
-ITEMS = 200
+QUESTIONS_PER_FAMILY = 200
 SLOW_MS = 20.0
 _MAX_TRIED = 40
 """Maximum items tried, as a multiple of those wanted."""
@@ -134,7 +134,9 @@ def generate_questions(family: str, level: int, count: int) -> tuple[list[Questi
 def solved_share(family: Family, answers: Sequence[str], questions: Sequence[Question]) -> float:
     """Share of the questions that are solved by the answers, one for each."""
     pairs = zip(answers, questions, strict=True)
-    return sum(family.judge(answer, question.entry) >= SOLVED for answer, question in pairs) / len(questions)
+    return sum(family.judge(answer, question.entry) >= SOLVED_SCORE for answer, question in pairs) / len(
+        questions
+    )
 
 
 def best_constant(family: Family, questions: Sequence[Question]) -> tuple[float, str]:
@@ -173,8 +175,8 @@ def refused_spellings(family: Family, questions: Sequence[Question]) -> tuple[st
     tags."""
 
     def accepted(spelling: str, question: Question) -> bool:
-        read = extract_answer(OPEN + spelling.format(family.solution(question.entry)) + CLOSE)
-        return read is not None and family.judge(read, question.entry) >= SOLVED
+        read = extract_answer(OPEN_TAG + spelling.format(family.solution(question.entry)) + CLOSE_TAG)
+        return read is not None and family.judge(read, question.entry) >= SOLVED_SCORE
 
     return tuple(
         name
@@ -237,7 +239,9 @@ def _above(share: float, limit: float, questions: int) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="FAMILY", help="only these (default: all)")
-    parser.add_argument("--items", type=int, default=ITEMS, help="questions of each level (%(default)s)")
+    parser.add_argument(
+        "--items", type=int, default=QUESTIONS_PER_FAMILY, help="questions of each level (%(default)s)"
+    )
 
 
 def run(args: argparse.Namespace, tell: Tell) -> Figures:

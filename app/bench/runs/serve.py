@@ -228,9 +228,6 @@ def _asked(folder: Path, tokens: int) -> list[dict[str, Any]]:
     ]
 
 
-# The servers
-
-
 def _environment(folder: Path, tell: Tell) -> Path:
     """Creates an environment with the peer's packages and this one's llama.cpp; returns its Python."""
     tell("An environment is made for llama-cpp-python's server ...")
@@ -294,9 +291,6 @@ def _theirs(
 def _last(log: Path) -> str:
     said = log.read_text("utf-8", "replace").strip().splitlines()
     return said[-1] if said else "It ended and said nothing."
-
-
-# The clients
 
 
 def _measured(

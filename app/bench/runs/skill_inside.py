@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from app.bench.engine.peers import PROJECTIONS
-from app.learning.zero import PER_STEP
+from app.learning.first_lesson import PER_STEP
 from app.node.record.settings import COMPLETIONS, Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -31,8 +31,8 @@ from app.node.trainer.process import DutyCycle, reply_to
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import Content
-from app.sapo.questions import VERSION, Coordinates, QuestionPrompt, draw, generate
-from app.sapo.seeds import hashed
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates, QuestionPrompt, draw, generate
+from app.sapo.seeds import hashed_seed
 from app.sapo.sets import question_set, tables
 from app.sapo.sets.question_set import HELD_OUT_SHARE, QuestionSet
 from app.skills import baseline
@@ -127,7 +127,7 @@ class Asking:
 
 def _held_out(made: QuestionSet, seed: int) -> frozenset[Content]:
     contents = {question_set.near_duplicate_key(row.question) for row in made.rows}
-    ranked = sorted(contents, key=lambda one: hashed("bench", seed, msgspec.json.encode(one)))
+    ranked = sorted(contents, key=lambda one: hashed_seed("bench", seed, msgspec.json.encode(one)))
     return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
 
 
@@ -187,8 +187,8 @@ async def learn(run: SkillRun, asking: Asking) -> None:
     identity = run.seed.to_bytes(32, "big")
     tools = RoundTools(link, link.info, cast(Any, _Rows()), settings, identity, _silent)
     state = NodeState(
-        round=0, curriculum=curriculum.start(settings.families), identity="", questions=VERSION, way=skill.way,
-        taught=run.arm == ROUNDS,
+        round=0, curriculum=curriculum.start(settings.families), identity="", questions=QUESTIONS_VERSION,
+        way=skill.way, taught=run.arm == ROUNDS,
     )  # fmt: skip
 
     async def ask(at: str) -> None:
@@ -214,7 +214,7 @@ async def learn(run: SkillRun, asking: Asking) -> None:
                 await link.load(best)
                 await ask(AFTER)
             if ended or (not lesson and state.round % PROBED == 0):
-                practice = await skills.practised(tools, state, skill)
+                practice = await skills.after_practice(tools, state, skill)
                 state = msgspec.structs.replace(state, practice=practice)
                 if not practice.since:
                     await link.save(best)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-NICE = 10
+NICE = 10  # half way to the lowest priority: other programs come first, and some work is still done
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
@@ -46,7 +46,7 @@ def apply_niceness_to_session(group: Path = Path("/proc/self/autogroup")) -> Non
     desktop."""
     if os.name == "nt" or os.getsid(0) != os.getpid() or (nice := os.nice(0)) <= 0:
         return
-    with contextlib.suppress(OSError):  # asked too often, or not allowed: niceness alone then
+    with contextlib.suppress(OSError):  # called too often or not allowed: then only niceness applies
         if group.exists():
             group.write_text(str(nice), encoding="ascii")
 

@@ -30,15 +30,16 @@ _CLASHING = ("libstdc++.so", "libgcc_s.so", "libgomp.so", "libiomp5.so", "libmkl
 _SYSTEMS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
 
 
-def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> dict[str, str]:
+def child_environment(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> dict[str, str]:
     """Returns the environment variables for a child process, derived from `environment`.
 
-    >>> made = surroundings({"HOME": "/home/a", "PYTHONPATH": "/home/a/own", "PYTHONHOME": "/opt"}, "/shoal")
+    >>> own = {"HOME": "/home/a", "PYTHONPATH": "/home/a/own", "PYTHONHOME": "/opt"}
+    >>> made = child_environment(own, "/shoal")
     >>> made["HOME"], made["PYTHONPATH"], made["SHOAL_LEFT_OUT"]
     ('/home/a', '/shoal', 'PYTHONPATH,PYTHONHOME')
     """
     kept = {name: value for name, value in environment.items() if name not in _PYTHONS}
-    names = left_out(environment, root)
+    names = variables_left_out(environment, root)
     if names:
         kept[LEFT_OUT] = ",".join(names)
     if "LD_LIBRARY_PATH" in names:
@@ -49,12 +50,12 @@ def surroundings(environment: Mapping[str, str] = os.environ, root: str = ROOT) 
     return {**kept, "PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
 
 
-def outside_bundle(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment_outside_app(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Returns the environment for a program outside the installed app: without the variables that PyInstaller
     set, which would make it load the app's libraries, and with the original LD_LIBRARY_PATH.
 
     >>> own = {"LD_LIBRARY_PATH": "/app", "LD_LIBRARY_PATH_ORIG": "/own", "QT_PLUGIN_PATH": "/app", "A": "b"}
-    >>> outside_bundle(own)
+    >>> environment_outside_app(own)
     {'A': 'b', 'LD_LIBRARY_PATH': '/own'}
     """
     kept = {
@@ -66,7 +67,7 @@ def outside_bundle(environment: Mapping[str, str] = os.environ) -> dict[str, str
     return {**kept, "LD_LIBRARY_PATH": before} if before else kept
 
 
-def left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:
+def variables_left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:
     """Returns the names of the user's variables that are not passed on, or only in part."""
     names = [name for name in environment.get(LEFT_OUT, "").split(",") if name]
     names += [name for name in _PYTHONS if environment.get(name) and environment[name] != root]
@@ -120,7 +121,7 @@ PRIVATE_WORDS = "SHOAL_PRIVATE"
 """Environment variable with the six words of a private swarm."""
 FROM_STDIN = "-"
 """Command-line placeholder for a secret that is read from the next line of standard input."""
-_LONGEST = 4096
+_LONGEST = 4096  # bytes; no secret is longer
 
 
 def read_stdin_line(descriptor: int = 0) -> str:

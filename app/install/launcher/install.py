@@ -114,7 +114,7 @@ def has_pip(python: str) -> bool:
     return done.returncode == 0
 
 
-def pip_of(python: Path, outer: str) -> list[str]:
+def pip_command(python: Path, outer: str) -> list[str]:
     """Returns the command that installs into the environment of `python`: its own pip, or that of the `outer`
     interpreter, from which the environment was made. Raises SetupError if neither has one."""
     if has_pip(str(python)):
@@ -215,14 +215,14 @@ class Installer:
         """Runs `uv pip install ARGUMENTS`. Raises SetupError."""
         said, code = self._uv(arguments, progress, variables)
         if code:
-            raise SetupError(explain(said, self._log))
+            raise SetupError(explain_failure(said, self._log))
 
     def can_install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> bool:
         """Whether all requested packages can be found. Raises SetupError if the user's own index cannot be
         reached; other indexes may be unreachable."""
         said, code = self._uv(["--dry-run", *arguments], progress, variables)
         if code and not variables and UNREACHABLE.search("\n".join(said)):
-            raise SetupError(explain(said, self._log))
+            raise SetupError(explain_failure(said, self._log))
         return code == 0
 
     def _uv(
@@ -250,14 +250,22 @@ class Installer:
             progress.step("downloading the installer")
             options = ["--only-binary", ":all:", *stamp.HASHED, "--target", str(place), "--upgrade"]
             said, code = run(
-                [*pip_of(self._python, self._outer), "install", "--progress-bar", "off", *options, "-r", lock],
+                [
+                    *pip_command(self._python, self._outer),
+                    "install",
+                    "--progress-bar",
+                    "off",
+                    *options,
+                    "-r",
+                    lock,
+                ],
                 lambda line: None,
                 self._log,
                 for_pip(self.settings, self.folder / "tmp"),
                 self._held,
             )
             if code:
-                raise SetupError(explain(said, self._log))
+                raise SetupError(explain_failure(said, self._log))
         return program
 
 
@@ -308,7 +316,7 @@ def show(line: str, progress: ProgressLine) -> None:
         progress.step(f"putting {found[1]} package{'s' * (found[1] != '1')} in place")
 
 
-def explain(said: Sequence[str], log: Path) -> str:
+def explain_failure(said: Sequence[str], log: Path) -> str:
     """Returns the output of pip or uv as one sentence for the user: what failed, why, what to do."""
     text = "\n".join(said)
     again = "start Shoal again: it continues from here"

@@ -53,7 +53,7 @@ _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
 
 AVX2_BUILD = "shoal-llamacpp-avx2"
 """Name of a folder in the environment: llama.cpp's libraries as packs have them, with nothing newer than AVX2,
-for measurements (engines.facts.ISA)."""
+for measurements (engines.facts.ISA_ENV)."""
 
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.
@@ -142,7 +142,7 @@ def _provide(root: Path, name: str, held: int) -> None:
     with ProgressLine() as progress:
         orders = [["-r", file, *options]]
         if name in ("llamacpp", "avx2"):
-            pip = install.pip_of(python, pythons.base_python())
+            pip = install.pip_command(python, pythons.base_python())
             wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held, name == "llamacpp")
         if name == "avx2":
             _put_beside(wheel, folder / AVX2_BUILD)
@@ -290,7 +290,7 @@ def explain(said: list[str], log: Path) -> str:
     """Returns a sentence on why llama.cpp could not be built."""
     text = "\n".join(said)
     if install.UNREACHABLE.search(text) or "No space left" in text or "CERTIFICATE_VERIFY" in text:
-        return f"llama.cpp could not be built: {install.explain(said, log)}"
+        return f"llama.cpp could not be built: {install.explain_failure(said, log)}"
     complaints = [line.strip() for line in said if _COMPLAINT.search(line)] or said[-1:] or ["nothing said"]
     return (
         f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
@@ -350,7 +350,7 @@ def build_tools(pip: list[str], requirements: Path, work: Path) -> dict[str, str
         _pip(pip, work),
     )
     if code:
-        raise SetupError(install.explain(said, work / "tools.log"))
+        raise SetupError(install.explain_failure(said, work / "tools.log"))
     (work / "tools.new").rename(work / "tools")
     return {"PYTHONPATH": str(work / "tools")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from app.common.process.surroundings import surroundings
+from app.common.process.surroundings import child_environment
 from app.install.launcher import pythons, stamp
 
 SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats]
@@ -140,6 +140,6 @@ def _setup(root: str, arguments: list[str]) -> int:
 def variables(root: str) -> dict[str, str]:
     """Returns the command's environment variables. They put the project on the import path, without
     PYTHONPATH and the current folder, where a stray torch.py would shadow the library."""
-    wanted = surroundings(root=root)
+    wanted = child_environment(root=root)
     wanted.setdefault("TOKENIZERS_PARALLELISM", "false")
     return wanted

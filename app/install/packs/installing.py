@@ -177,7 +177,7 @@ class PackInstaller:
                         raise InstallError(
                             f"{wheel.file} isn't in {beside}: copy all files of the pack there, then try again."
                         )
-                    fetch.copy(beside / wheel.file, wheel, to)
+                    fetch.copy_piece(beside / wheel.file, wheel, to)
             mirrors = signed.manifest.mirrors
             orders = [fetch.PieceOrder(wheel, wheel.addresses(signed.base, mirrors)) for wheel in wanted]
             fetch.download(orders, to, heard, waiting, self.patience, came=came)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.common import files
-from app.common.process.surroundings import outside_bundle
+from app.common.process.surroundings import environment_outside_app
 from app.install import InstallError, disk_error
 from app.install.launcher.pythons import advice
 from app.install.packs import place
@@ -184,7 +184,7 @@ def run(command: Sequence[str | Path], work: Path, keep_open: int) -> tuple[list
 
 def surroundings(**more: str) -> dict[str, str]:
     """Returns environment variables without the user's settings of Python and uv, and with `more`."""
-    environment = os.environ if _bundle() is None else outside_bundle()
+    environment = os.environ if _bundle() is None else environment_outside_app()
     own = ("PYTHON", "VIRTUAL_ENV", "QT_PLUGIN", "_PYI_", "UV_", "PIP_")
     kept = {name: value for name, value in environment.items() if not name.startswith(own)}
     return {**kept, "PYTHONUTF8": "1", **more}

@@ -110,8 +110,6 @@ def draw(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> bytes:
     return picture(panels, 15, 5)
 
 
-# The picture of solo runs: what `./shoal run --json` printed, drawn as held-out pass@1 and the habit behind it.
-
 _LEARNING, _SHUFFLED = "learning", "control: shuffled rewards"
 _SMOOTH = 5
 """Rounds in the moving average of the share of answers that show work."""

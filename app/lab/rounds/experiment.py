@@ -31,8 +31,8 @@ from app.lab.rounds.probing import Prober
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
 from app.learning.choosing import PeerRecords
-from app.learning.lesson import OwnTokens, fresh_state, lesson, with_tokens
 from app.learning.questions import own_questions
+from app.learning.round_weights import OwnTokens, fresh_state, weigh_round, with_tokens
 from app.sapo import seeds
 from app.sapo.asking import WAYS, messages, shows_work
 from app.sapo.groups import GroupRecord
@@ -174,7 +174,7 @@ class Experiment:
             if finished
         ]
         dealt = [kept_NP[node][p].scored.rewards_G[g] for node, p, g in places]
-        Random(seeds.hashed("shuffle", self.seed, number)).shuffle(dealt)
+        Random(seeds.hashed_seed("shuffle", self.seed, number)).shuffle(dealt)
         rewards = {
             (node, p): [0] * len(a.dealt_G) for node, kept_P in enumerate(kept_NP) for p, a in enumerate(kept_P)
         }
@@ -197,7 +197,7 @@ class Experiment:
         asked = self.recipe.needs_peer_logprobs
         logprobs_PGT = self._logprobs(node, sequences_PG) if asked else [None] * len(peer_P)
         before = self.learners[node]
-        taught = lesson(
+        taught = weigh_round(
             self.recipe,
             before,
             [OwnTokens(a.training_group, self.swarm.prompt_tokens(a.prompt), a.completions_G) for a in own_P],
@@ -211,7 +211,7 @@ class Experiment:
         steps = len(taught.batches)
         self.learners[node] = msgspec.structs.replace(taught.state, steps=before.steps + steps)
         for answered, (taken, kept_out) in zip(peer_P, weighed.right_P, strict=True):
-            self.records[node].judge(str(answered.node), taken, kept_out)
+            self.records[node].record_use(str(answered.node), taken, kept_out)
         self.hostile.count(weighed, peer_P)
         return TrainingResult(
             own=sum(answered.training_group.informative for answered in own_P),

@@ -15,7 +15,7 @@ from app.lab.attackers import Attacker, PublishedGroup, attacker_count, has_mark
 from app.lab.plan import AnsweredQuestion, StudyPlan, identity
 from app.lab.searching import WHITE_BOX, Oracle
 from app.lab.swarm import LabSwarm
-from app.learning.lesson import LearningState, WeighedGroups
+from app.learning.round_weights import LearningState, WeighedGroups
 from app.sapo.asking import Way, messages
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates

@@ -14,7 +14,7 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import QuestionPrompt
 from engines.contract import Completion
 
-ROWS = 512
+COMPLETIONS_PER_BATCH = 512
 """Completions sampled in one batch: enough to use a processor fully, few enough for ordinary memory."""
 
 
@@ -32,7 +32,7 @@ class Prober:
 
     def probe(self, seeds_N: Sequence[int]) -> LabProbe:
         """Has every node answer every question once."""
-        step = max(1, ROWS // len(seeds_N))
+        step = max(1, COMPLETIONS_PER_BATCH // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
         marked_PN: list[tuple[int, ...]] = []

@@ -12,12 +12,6 @@ import msgspec
 from app.sapo.questions import Coordinates, QuestionError, generate
 from app.sapo.seeds import PROBE_SEEDS, TRAINING_SEEDS
 
-# A line of work for every family of the starter: what a careful solver writes before `#answer`.
-#
-# Each function takes a reasoning-gym entry and a `StepWriter`, writes its steps and returns the answer that
-# follows from them. The writer sometimes slips, and the steps after a slip follow from the wrong value, as a
-# person's would.
-
 MAX_STEPS = 12
 
 
@@ -26,8 +20,9 @@ class WorkingFailed(Exception):
 
 
 class StepWriter:
-    """Writes the steps of a worked answer. With probability `slip` a step's integer is wrong by one or by
-    ten."""
+    """Writes the steps of a worked answer, what a careful solver writes before `#answer`. Each function below
+    takes a reasoning-gym entry and a writer, writes its steps and returns the answer that follows from them,
+    also after a slip. With probability `slip` a step's integer is wrong by one or by ten."""
 
     def __init__(self, rng: Random, slip: float) -> None:
         self._rng = rng

@@ -23,12 +23,6 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from app.lab.starter.corpus import CorpusExample, DataMix, examples
 
-# The starter's vocabulary: single bytes, single digits, and whole phrases of the puzzles' templates.
-#
-# Phrases make a question some ten tokens long, which is what lets a model of this size learn in minutes.
-# Anything else is read byte by byte. The form is Qwen2's own byte-level BPE (without merges, phrases as added
-# tokens), because transformers gives every Qwen2 model that tokenizer class, whatever its folder says.
-
 PAD, END = "<pad>", "<end>"
 
 PHRASES = (
@@ -66,7 +60,10 @@ is trimmed.)"""
 
 
 def make_tokenizer() -> Qwen2Tokenizer:
-    """Creates the tokenizer. Its decoding is exact, so that peers' text re-encodes to the sender's tokens."""
+    """Creates the tokenizer: single bytes, single digits, and whole phrases of the puzzles' templates, which
+    make a question some ten tokens long, so that a model of this size learns in minutes. Its form is Qwen2's
+    byte-level BPE without merges, because transformers gives every Qwen2 model that class. Its decoding is
+    exact, so that peers' text re-encodes to the sender's tokens."""
     vocabulary = {token: number for number, token in enumerate([PAD, END, *bytes_to_unicode().values()])}
     tokenizer = Qwen2Tokenizer(
         vocab=vocabulary,

@@ -84,11 +84,11 @@ class DataSize(msgspec.Struct, frozen=True, kw_only=True):
     files: int
 
 
-def kind(name: str) -> DataKind | None:
+def kind_of_entry(name: str) -> DataKind | None:
     """Returns the kind of an entry of the data folder; None if it does not belong to Shoal.
 
-    >>> kind("models") is DataKind.LEARNED, kind(".settings.json-4711") is DataKind.OWN, kind("holiday.jpg")
-    (True, True, None)
+    >>> kind_of_entry("models") is DataKind.LEARNED, kind_of_entry("holiday.jpg")
+    (True, None)
     """
     if name.startswith("."):  # half written when its process was killed; see app.common.files
         name = name[1:].rpartition("-")[0]
@@ -101,14 +101,14 @@ def kind(name: str) -> DataKind | None:
 def shoal_entries(home: Path) -> list[Path]:
     """Returns all entries of a data folder that belong to Shoal; empty if the folder is missing."""
     with suppress(OSError):
-        return sorted(entry for entry in home.iterdir() if kind(entry.name) is not None)
+        return sorted(entry for entry in home.iterdir() if kind_of_entry(entry.name) is not None)
     return []
 
 
 def foreign_entries(home: Path) -> list[Path]:
     """Returns the entries of a data folder that do not belong to Shoal."""
     with suppress(OSError):
-        return sorted(entry for entry in home.iterdir() if kind(entry.name) is None)
+        return sorted(entry for entry in home.iterdir() if kind_of_entry(entry.name) is None)
     return []
 
 
@@ -116,9 +116,9 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
     """Returns the size of each kind of data present, largest first."""
     found: dict[DataKind, list[int]] = {}
     for entry in shoal_entries(home):
-        of = kind(entry.name)
+        of = kind_of_entry(entry.name)
         assert of is not None
-        found.setdefault(of, []).extend(size for _, size in files(entry))
+        found.setdefault(of, []).extend(size for _, size in files_of_entry(entry))
     rows = [
         DataSize(kind=of.name.lower(), label=of.value, bytes=sum(each), files=len(each))
         for of, each in found.items()
@@ -127,13 +127,13 @@ def sizes(home: Path) -> tuple[DataSize, ...]:
     return tuple(sorted(rows, key=lambda row: -row.bytes))
 
 
-def files(entry: Path) -> Iterator[tuple[Path, int]]:
+def files_of_entry(entry: Path) -> Iterator[tuple[Path, int]]:
     """Yields the files of an entry with their sizes in bytes. Links are not followed; files that vanish
     meanwhile are skipped."""
     if entry.is_dir() and not entry.is_symlink():
         with suppress(OSError):
             for name in sorted(os.listdir(entry)):
-                yield from files(entry / name)
+                yield from files_of_entry(entry / name)
     else:
         with suppress(OSError):
             yield entry, entry.lstat().st_size
@@ -155,9 +155,9 @@ def remove(home: Path) -> list[Path]:
 
 GB = 10**9
 """Bytes per gigabyte; the owner's disk limit is set in GB."""
-ROUNDS_KEPT = 20
+ROUNDS_WITH_ANSWERS = 20
 """Number of latest rounds that keep their answers, which the window shows."""
-LOG_KEPT = 64 * 1024
+LOG_BYTES_KEPT = 64 * 1024
 _PATIENCE_S = 2.0
 
 
@@ -170,23 +170,23 @@ class ThinningResult(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str = ""
 
 
-def size(home: Path) -> int:
+def folder_size(home: Path) -> int:
     """Returns the bytes of all files of Shoal in the folder."""
     return sum(row.bytes for row in sizes(home))
 
 
-def thin(home: Path, cap: int) -> ThinningResult:
+def delete_old_data(home: Path, cap: int) -> ThinningResult:
     """Deletes old data until the folder is within `cap` bytes (0: no limit) or nothing else may be deleted: the
     texts of old answers in the histories, logs, then files that can be made again. Never checkpoints, curves,
     rounds, settings or downloaded models.
     Skips files in use while a node runs: a history that is being written, and the newest file of the cache."""
-    before = now = size(home) if cap else 0
+    before = now = folder_size(home) if cap else 0
     for give_up in _in_order(home) if cap else ():
         if now <= cap:
             break
         with suppress(OSError, sqlite3.Error):
             give_up()
-        now = size(home)
+        now = folder_size(home)
     return ThinningResult(before=before, after=now, sentence=_sentence(before, now, cap))
 
 
@@ -199,14 +199,14 @@ def _in_order(home: Path) -> Iterator[Callable[[], None]]:
     logs = sorted(home.glob("logs/*"), key=lambda path: (".old" not in path.name, path.name))
     for log in logs:
         yield log.unlink if ".old" in log.name or log.suffix != ".log" else lambda log=log: shorten(log)  # type: ignore[misc]
-    cached = sorted((file for file, _ in files(home / "cache") if file.is_file()), key=_age)
+    cached = sorted((file for file, _ in files_of_entry(home / "cache") if file.is_file()), key=_age)
     for file in cached[:-1]:
         yield file.unlink
 
 
 def forget_answers(history: Path) -> None:
-    """Deletes the texts of all but the latest ROUNDS_KEPT rounds' answers and frees their space. The questions'
-    coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
+    """Deletes the texts of all but the latest ROUNDS_WITH_ANSWERS rounds' answers and frees their space. The
+    questions' coordinates and the rewards stay. Raises sqlite3.Error while another process writes."""
     with closing(sqlite3.connect(history, isolation_level=None, timeout=_PATIENCE_S)) as db:
         known = {row[1] for row in db.execute("PRAGMA table_info(groups)")}
         texts = [f"{name} = NULL" for name in ("completions", "question") if name in known]
@@ -214,7 +214,7 @@ def forget_answers(history: Path) -> None:
             gone = db.execute(
                 f"UPDATE groups SET {', '.join(texts)} WHERE completions IS NOT NULL"
                 " AND round <= (SELECT max(round) FROM rounds) - ?",
-                (ROUNDS_KEPT,),
+                (ROUNDS_WITH_ANSWERS,),
             ).rowcount
         if gone:
             db.execute("VACUUM")
@@ -222,13 +222,13 @@ def forget_answers(history: Path) -> None:
 
 
 def shorten(log: Path) -> None:
-    """Cuts a log to its last LOG_KEPT bytes, starting at a whole line. Processes that append to it are not
-    disturbed."""
+    """Cuts a log to its last LOG_BYTES_KEPT bytes, starting at a whole line. Processes that append to it are
+    not disturbed."""
     with log.open("r+b") as file:
         length = file.seek(0, 2)
-        if length <= LOG_KEPT:
+        if length <= LOG_BYTES_KEPT:
             return
-        file.seek(length - LOG_KEPT)
+        file.seek(length - LOG_BYTES_KEPT)
         end = file.read().partition(b"\n")[2]
         file.seek(0)
         file.write(end)

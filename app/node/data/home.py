@@ -25,7 +25,7 @@ from secrets import token_bytes
 import msgspec
 
 from app.common import files
-from app.common.home import POINTER
+from app.common.home import POINTER_FILE
 from app.common.home import home as data_folder
 from app.install.updates import installed
 from app.node.data import contents
@@ -182,7 +182,7 @@ def restrict_to_owner(home: Path) -> None:
     for entry in contents.shoal_entries(home):
         if _open_to_others(entry):
             _close_tree(entry)
-    if _open_to_others(home) and all(entry.name == POINTER for entry in contents.foreign_entries(home)):
+    if _open_to_others(home) and all(entry.name == POINTER_FILE for entry in contents.foreign_entries(home)):
         _shut(home)
 
 
@@ -253,7 +253,7 @@ def read_format(home: Path) -> Format | None:
     return files.read_json(home / FORMAT_FILE, Format)
 
 
-def newer_format(what: str, found: int) -> NewerVersionError:
+def newer_format_error(what: str, found: int) -> NewerVersionError:
     """Returns the error for a file, named by `what`, whose own format `found` is newer than this version
     knows.
     """

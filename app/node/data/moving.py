@@ -19,8 +19,8 @@ from app.node.record.errors import NodeError, says_disk_full
 
 UNFINISHED_MARK = ".shoal-unfinished"
 """Name of a file in a new folder until everything is copied; while it exists the folder is not used."""
-_SPARE_BYTES = 64 * 2**20
-_CHUNK = 2**20
+_SPARE_BYTES = 64 * 2**20  # what a node writes meanwhile
+_CHUNK = 2**20  # bytes copied at a time
 
 Tell = Callable[[int, int], None]
 """Progress callback: bytes done and total bytes; copying and reading back both count."""
@@ -46,7 +46,7 @@ def move(to: Path, tell: Tell = lambda done, total: None, current: Path | None =
     with lock_data_folder(old):
         _copy(old, to, tell)
         try:
-            place.remember(place.MovedHome(to, leaving=old))
+            place.remember_folder(place.MovedHome(to, leaving=old))
         except OSError as error:
             raise MoveError(
                 f"The new place can't be remembered in {place.move_record()} ({error.strerror}): the data "
@@ -69,10 +69,10 @@ def empty_old_folder() -> list[Path]:
             with lock_data_folder(found.leaving):
                 pass
         except NodeError:
-            return contents.shoal_entries(found.leaving)  # somebody started a node there meanwhile
+            return contents.shoal_entries(found.leaving)  # a node was started there meanwhile
     left = contents.remove(found.leaving)
     with suppress(OSError):
-        place.remember(None if found.to == place.platform_place() else place.MovedHome(found.to))
+        place.remember_folder(None if found.to == place.platform_place() else place.MovedHome(found.to))
     return left
 
 
@@ -84,7 +84,7 @@ def _refuse(old: Path, to: Path) -> None:
     if to.exists() and not to.is_dir():
         raise MoveError(f"{to} is a file: choose a folder.")
     begun = (to / UNFINISHED_MARK).exists()
-    if to.is_dir() and not begun and any(entry.name != place.POINTER for entry in to.iterdir()):
+    if to.is_dir() and not begun and any(entry.name != place.POINTER_FILE for entry in to.iterdir()):
         raise MoveError(f"{to} isn't empty: choose a new or an empty folder.")
 
 
@@ -96,7 +96,7 @@ def _copy(old: Path, to: Path, tell: Tell) -> None:
         to.mkdir(parents=True, exist_ok=True)
         (to / UNFINISHED_MARK).touch()
         entries = [entry for entry in contents.shoal_entries(old) if entry.name not in contents.LOCKS]
-        found = [file for entry in entries for file in contents.files(entry)]
+        found = [file for entry in entries for file in contents.files_of_entry(entry)]
         total = 2 * sum(size for _, size in found)
         if free_bytes(to) < total // 2 + _SPARE_BYTES:
             raise MoveError(

@@ -128,7 +128,7 @@ def _store(home: Path, made: QuestionSet) -> KeptSet:
     return KeptSet(file=file, made=made)
 
 
-def copies(sets: Iterable[KeptSet], folder: Path) -> list[Path]:
+def copy_sets(sets: Iterable[KeptSet], folder: Path) -> list[Path]:
     """Writes the sets as this process knows them to files in `folder`, for a child that is started again and
     must not find rows that were added meanwhile. Raises OSError."""
     found = []
@@ -138,7 +138,7 @@ def copies(sets: Iterable[KeptSet], folder: Path) -> list[Path]:
     return found
 
 
-def offer(home: Path, content: str) -> bool:
+def store_offered_set(home: Path, content: str) -> bool:
     """Stores a set handed out by a class, for the owner to look at; nothing in it is executed. Returns False if
     it is here already, was declined, or is invalid. Raises DiskFullError and OSError."""
     try:
@@ -147,7 +147,7 @@ def offer(home: Path, content: str) -> bool:
     except SetError:
         return False
     if made.began or any(row.held_out is not None or row.amended for row in made.rows):
-        return False  # only its own owner says which rows are kept aside
+        return False  # only the owner who made the set chooses the held-out rows
     folder = home / FOLDER / OFFERED_FOLDER
     file = folder / f"{made.mark}.json"
     known = [(home / FOLDER / file.name), file, file.with_suffix(_DECLINED)]

@@ -66,7 +66,7 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
     except AutostartError:
         starts = ""
     engine = packs.folder() if _is_usual(home) and packs.folder().is_dir() else None
-    pointers = (place.POINTER, packs.POINTER)
+    pointers = (place.POINTER_FILE, packs.POINTER)
     opener = links.links()
     unpacked = _unpacked() if _is_usual(home) else None
     others = [
@@ -98,7 +98,7 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     from app.swarm.identity.storage import delete_keyring_entry
 
     failed: list[str] = []
-    usual = _is_usual(home)  # asked once: the folder that a pointer names will be gone
+    usual = _is_usual(home)  # read once: the folder that the pointer names is deleted below
     if home.is_dir():
         with lock_data_folder(home):
             failed += filter(None, [delete_keyring_entry(home)])
@@ -116,10 +116,10 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
     left = contents.remove(home)
     if usual:
         try:
-            place.remember(None)
+            place.remember_folder(None)
         except OSError as error:
             failed.append(f"{place.move_record()} can't be deleted ({error.strerror}): delete it yourself.")
-        with suppress(OSError):  # somebody else may keep something there
+        with suppress(OSError):  # another program may keep files there
             place.move_record().parent.rmdir()
         failed += filter(None, [_remove_unpacked()])
     return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
@@ -140,7 +140,7 @@ def _remove_engine() -> str:
         return str(error)
     shutil.rmtree(folder, ignore_errors=True)
     if folder.parent == place.platform_place():
-        with suppress(OSError):  # it may hold something else
+        with suppress(OSError):  # it may contain other files
             folder.parent.rmdir()
     return f"{folder} can't be deleted: delete it yourself." if folder.exists() else ""
 

@@ -19,7 +19,7 @@ from secrets import token_hex
 import msgspec
 
 from app.common import files
-from app.node.data.home import SKILLS, newer_format
+from app.node.data.home import SKILLS, newer_format_error
 from app.node.record.state import NodeState
 
 STATE_FILE = "state.json"
@@ -27,12 +27,12 @@ BEST_FOLDER = "best"
 """Folder of the best-measured checkpoint, beside the folder of the checkpoints."""
 LESSON_FOLDER = "lesson"
 """Folder of the peer lesson in progress (app.node.round.lesson_progress), beside the other two."""
-CHECKPOINTS_KEPT = 2
+CHECKPOINTS_KEPT = 2  # the newest, and one before it in case that is damaged
 FORMAT = 1
 _UNFINISHED = ".writing-"
 _NAME = re.compile(r"round-(\d{6,})")
-_STATE_BYTES = 2**20
-_CHUNK = 2**20
+_STATE_BYTES = 2**20  # a state has some 10 kB
+_CHUNK = 2**20  # bytes hashed at a time
 
 
 class FileMark(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ def read(folder: Path, model: str) -> NodeState:
             content = file.read(_STATE_BYTES)
         head = msgspec.json.decode(content, type=_Head)
         if head.format > FORMAT:
-            raise newer_format(str(folder), head.format)
+            raise newer_format_error(str(folder), head.format)
         manifest = msgspec.json.decode(content, type=CheckpointManifest)
     except FileNotFoundError:
         raise CheckpointError(f"{STATE_FILE} is missing") from None

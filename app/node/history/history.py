@@ -18,7 +18,7 @@ from app.node.record.records import GroupRow, LogEntry, Probe, Record, Round, Ru
 from app.sapo.questions import Coordinates
 
 FILE = "history.sqlite"
-MAX_GROUPS = 240
+MAX_GROUPS_READ = 240
 """Maximum number of groups whose answers are read."""
 UNREADABLE = (sqlite3.Error, msgspec.MsgspecError, OSError, ValueError)
 _Row = TypeVar("_Row", bound=Record)
@@ -140,7 +140,7 @@ def _runs(db: sqlite3.Connection, last: dict[int, int]) -> list[Run]:
 def _groups(db: sqlite3.Connection, at: dict[int, float]) -> list[GroupRow]:
     found = db.execute(
         "SELECT * FROM groups WHERE completions IS NOT NULL ORDER BY round DESC, position LIMIT ?",
-        (MAX_GROUPS,),
+        (MAX_GROUPS_READ,),
     )
     return _rows(found, at)
 

@@ -22,7 +22,7 @@ from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from engines.contract import AdapterError
 
 
@@ -88,7 +88,7 @@ def for_current_questions(state: NodeState) -> NodeState:
     families = [msgspec.structs.replace(one, window=()) for one in state.curriculum.families]
     return msgspec.structs.replace(
         state,
-        questions=VERSION,
+        questions=QUESTIONS_VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
         vigil=brake.with_empty_windows(state.vigil, state.vigil.levels),
     )

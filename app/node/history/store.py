@@ -15,18 +15,18 @@ from pathlib import Path
 import msgspec
 
 from app.common.files import transaction
-from app.node.data.home import NewerVersionError, newer_format
+from app.node.data.home import NewerVersionError, newer_format_error
 from app.node.history import history
 from app.node.record.records import GroupRow, LogEntry, Probe, Round
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 
 FORMAT = 4
-TEXTS_KEPT_ROUNDS = 200
+TEXTS_KEPT_ROUNDS = 200  # the window shows the latest rounds only
 GROUPS_KEPT_ROUNDS = 2000
 """Number of rounds whose groups are kept. Older ones first lose their completions, then their groups; the
 rounds themselves stay."""
-EVENTS_KEPT = 5000
+EVENTS_KEPT = 5000  # bounds the size of the history
 
 _SCHEMA = """
 CREATE TABLE runs (
@@ -66,7 +66,7 @@ class Store:
             self._db.execute("PRAGMA synchronous=FULL")
             (format_,) = self._db.execute("PRAGMA user_version").fetchone()
             if format_ > FORMAT:
-                raise newer_format(str(path), format_)
+                raise newer_format_error(str(path), format_)
             if format_ < FORMAT:
                 self._migrate(format_)
             self._db.execute("SELECT max(round) FROM rounds").fetchone()

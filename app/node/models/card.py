@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.common.text import safe_line, span
+from app.common.text import rounded_duration, safe_line
 from app.node.models.trained import TrainedModel
 from app.sapo import asking
 from app.skills.skill import Skill
@@ -211,7 +211,7 @@ def _amounts(trained: TrainedModel) -> list[str]:
     state = trained.state
     lines = [
         f"- {state.round} rounds, {state.steps} optimiser steps, {state.completions} answers of its own "
-        f"({state.tokens} tokens), {span(state.seconds)} of work",
+        f"({state.tokens} tokens), {rounded_duration(state.seconds)} of work",
     ]
     if trained.own_groups or trained.peer_groups:
         lines.append(
@@ -253,7 +253,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def about(base: BaseModel, trained: TrainedModel, skill: Skill | None = None) -> Mapping[str, Any]:
+def card_metadata(base: BaseModel, trained: TrainedModel, skill: Skill | None = None) -> Mapping[str, Any]:
     """Returns a short description and the licence as values for a GGUF header."""
     on = f"its owner's table {safe_line(skill.name)}" if skill else "generated puzzles"
     found = {

@@ -92,7 +92,7 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
             kind=wish.kind,
             files={"README.md": text},
             system=found.state.way.system,
-            about=card.about(base, found, skill),
+            about=card.card_metadata(base, found, skill),
             temperature=0.0 if skill else 1.0,
         )
         exporter.write(order, wish.to, progress)

@@ -22,7 +22,7 @@ from app.models.catalogue import STARTER
 from app.node.record.errors import NodeError
 from app.node.rules.setting import PROBE_EVERY
 from app.sapo.probe import Score, confidence_interval
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.identity.identity import Identity, node_name
 from engines.remedy import command
 
@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 2**22
 """Maximum size of a file that is read."""
 MAX_PUZZLES = 100_000
 """Maximum number of puzzles in a run that is repeated from a file: more would take hours."""
-OWN_SETS = "questions of one's own"
+OWNERS_SETS = "questions of one's own"
 """Common name of all question sets: their own names could reveal what is in them."""
 LOCAL = "local"
 _DOMAIN = b"shoal-result-v1\0"
@@ -223,10 +223,7 @@ def read(path: Path) -> VerifiedResult:
     return verify(content)
 
 
-# Played again: with which options of `./shoal run`, why not, and whether two results agree.
-
-
-def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
+def options_to_repeat(one: RunSegment, model: str, seed: int | None) -> list[str]:
     """Returns the options of `./shoal run` that repeat these rounds."""
     said: dict[str, object] = {
         "model": model,
@@ -248,30 +245,30 @@ def options(one: RunSegment, model: str, seed: int | None) -> list[str]:
 
 def commands_to_repeat(result: Result) -> list[str]:
     """Returns the commands that repeat the result by hand; empty if that is impossible."""
-    if obstacle(result) and result.base.name != LOCAL:
+    if why_not_repeatable(result) and result.base.name != LOCAL:
         return []
     model = "FOLDER" if result.base.name == LOCAL else safe_line(result.base.name)
-    runs = [" ".join(options(one, model, one.seed)) for one in result.played]
+    runs = [" ".join(options_to_repeat(one, model, one.seed)) for one in result.played]
     return [command(f"{words} --home NEW") for words in (*(f"run {one}" for one in runs), "result")]
 
 
-def obstacle(result: Result) -> str:
+def why_not_repeatable(result: Result) -> str:
     """Returns why the result cannot be repeated; empty if it can."""
     if result.from_peers:
         return "It also learned from other models' answers, and those can't be played again."
-    if any(OWN_SETS in one.families for one in result.played):
+    if any(OWNERS_SETS in one.families for one in result.played):
         return "It learned questions of its owner's, which aren't in the file."
     if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MAX_PUZZLES:
         return f"It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file."
-    if result.questions != VERSION:
+    if result.questions != QUESTIONS_VERSION:
         return (
             f"It was made with puzzles of version {safe_line(result.questions, 40)}, and this Shoal has "
-            f"{VERSION}: use Shoal {safe_line(result.shoal, 40)} to play it again."
+            f"{QUESTIONS_VERSION}: use Shoal {safe_line(result.shoal, 40)} to play it again."
         )
     return ""
 
 
-def differs(then: RunSegment, now: RunSegment) -> list[str]:
+def differing_settings(then: RunSegment, now: RunSegment) -> list[str]:
     """Returns the names of settings that must be equal and are not. Engine, number format and threads may
     differ."""
     free = {
@@ -311,7 +308,7 @@ def compare(then: Result, now: Result) -> ResultComparison:
     if (then.base.sha256, then.base.mark) != (now.base.sha256, now.base.mark):
         raise ResultError("The base model here isn't the one of the result, so the figures can't be compared.")
     for at, one in enumerate(then.played):
-        if names := differs(one, now.played[min(at, len(now.played) - 1)]):
+        if names := differing_settings(one, now.played[min(at, len(now.played) - 1)]):
             raise ResultError(
                 f"This version of Shoal sets {', '.join(names)} otherwise, so the figures can't be compared."
             )
@@ -333,6 +330,6 @@ def compare(then: Result, now: Result) -> ResultComparison:
     )
 
 
-def plain(found: VerifiedResult) -> dict[str, Any]:
+def as_dict(found: VerifiedResult) -> dict[str, Any]:
     """Returns the result as plain data for `--json`."""
     return {"key": found.key, "name": found.name, "result": msgspec.to_builtins(found.result)}

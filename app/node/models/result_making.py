@@ -16,7 +16,7 @@ from app.common.text import safe_line
 from app.install.updates.installed import version
 from app.node.data.home import model_mark
 from app.node.models.result import (
-    OWN_SETS,
+    OWNERS_SETS,
     Base,
     Machine,
     MeasuredPoint,
@@ -27,13 +27,13 @@ from app.node.models.result import (
 )
 from app.node.models.trained import PlayedRun, TrainedModel
 from app.node.record.settings import Settings, starting_levels
-from app.sapo.sets.question_set import QuestionSet, is_own
+from app.sapo.sets.question_set import QuestionSet, is_owners_set
 from engines.contract import EngineInfo
 from engines.models.folder import open_folder, read_settings
 from engines.models.lora import ADAPTER
 
 
-def make(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> Result:
+def make_result(found: TrainedModel, model: Path, skill: QuestionSet | None = None) -> Result:
     """Returns the result of what was learned in the folder `found.place` from the model in the folder `model`,
     of puzzles or of a skill. Raises ResultError if nothing was measured, or if an older Shoal recorded too
     little."""
@@ -144,7 +144,7 @@ def _too_old() -> ResultError:
 
 
 def _public(family: str) -> str:
-    return OWN_SETS if is_own(family) else family
+    return OWNERS_SETS if is_owners_set(family) else family
 
 
 def weights_digest(model: Path) -> str:

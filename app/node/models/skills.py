@@ -22,7 +22,7 @@ from engines import remedy
 
 PUZZLES = "puzzles"
 """The name of what was learned from puzzles."""
-ALIKE = 20
+COMPARED_ROWS = 20
 """Held-out rows with which the certainty of an answer is compared."""
 
 
@@ -103,20 +103,20 @@ def find_skill(home: Path, name: str, model: Path | None = None) -> KnownSkill:
     raise NodeError(f"{said} Add a table with {remedy.command('questions add FILE')}, and learn it.")
 
 
-def as_sure(measured: MeasuredAnswers | None, sure: float) -> tuple[int, int]:
-    """Returns how many of the ALIKE held-out rows whose certainty was nearest to `sure` were right, and of how
-    many.
+def right_when_as_sure(measured: MeasuredAnswers | None, sure: float) -> tuple[int, int]:
+    """Returns how many of the COMPARED_ROWS held-out rows whose certainty was nearest to `sure` were right,
+    and of how many.
 
     >>> from app.node.history.measured import AnsweredQuestion
     >>> one = AnsweredQuestion(question="", answer="", solved=True, content=0)
     >>> rows = [msgspec.structs.replace(one, sure=n / 30, solved=n > 5) for n in range(30)]
     >>> made = MeasuredAnswers(round=1, answers=tuple(rows))
-    >>> as_sure(made, 0.99), as_sure(made, 0.0), as_sure(None, 0.5)
+    >>> right_when_as_sure(made, 0.99), right_when_as_sure(made, 0.0), right_when_as_sure(None, 0.5)
     ((20, 20), (14, 20), (0, 0))
     """
     rows = [one for one in (measured.answers if measured else ()) if one.sure is not None]
     rows.sort(key=lambda one: abs((one.sure or 0.0) - sure))
-    return sum(one.solved for one in rows[:ALIKE]), len(rows[:ALIKE])
+    return sum(one.solved for one in rows[:COMPARED_ROWS]), len(rows[:COMPARED_ROWS])
 
 
 class LeftBlank(msgspec.Struct, frozen=True, kw_only=True):

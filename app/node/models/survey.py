@@ -13,9 +13,9 @@ from app.common.files import read_json, size_on_disk
 from app.models.catalogue import STARTER, Entry, entries
 from app.models.fit import (
     ComputerRoom,
-    judge,
     likely_dtype,
     machine_class,
+    memory_and_fit,
     memory_here,
     usual_round_s,
 )
@@ -211,7 +211,7 @@ def _found(one: FoundModel, room: ComputerRoom) -> ModelEntry:
     )
     if one.shape is None:
         return shown
-    stored = one.shape.parameters  # in half precision, once it is taken over
+    stored = one.shape.parameters  # in half precision after conversion
     return _fitted(shown, room, one.shape, stored, ModelSettings().max_tokens, 2 * stored)
 
 
@@ -231,8 +231,8 @@ def _judged(model: ModelEntry, folder: Path, room: ComputerRoom) -> ModelEntry:
 def _fitted(
     model: ModelEntry, room: ComputerRoom, shape: Shape, stored: int, max_tokens: int, missing: int
 ) -> ModelEntry:
-    """Adds whether it fits here (app.models.fit.judge)."""
-    takes, fit = judge(shape, room, stored, max_tokens, missing)
+    """Adds whether it fits here (app.models.fit.memory_and_fit)."""
+    takes, fit = memory_and_fit(shape, room, stored, max_tokens, missing)
     return msgspec.structs.replace(
         model, parameters=shape.parameters, max_tokens=max_tokens, learning=takes, fit=fit
     )

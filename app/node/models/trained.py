@@ -25,8 +25,8 @@ from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from engines import remedy
 
-READ_ATTEMPTS = 6
-_PAUSE_S = 0.2
+READ_ATTEMPTS = 6  # a second in all, while a node replaces the files
+_PAUSE_S = 0.2  # between two attempts
 
 
 class PlayedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +185,9 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
     except (checkpoint.CheckpointError, PermissionError) as error:
         raise NodeError(f"The best round can't be read ({error}). Nothing was changed.") from error
     with raising_disk_full(home):
-        if (lesson := folder / checkpoint.LESSON_FOLDER).is_dir():  # it belongs to the rounds that go
+        if (
+            lesson := folder / checkpoint.LESSON_FOLDER
+        ).is_dir():  # it belongs to the rounds that are discarded
             files.discard(lesson)
         safe = checkpoint.checkpoint_folder(root, round_)
         if not safe.exists():
@@ -198,7 +200,7 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
         for later in checkpoint.newest_first(root):
             if later.name > safe.name:
                 files.discard(later)
-        with suppress(StoreError):  # the node says what is wrong with it
+        with suppress(StoreError):  # the node reports what is wrong with it
             store = Store(folder / history.FILE)
             store.forget_after(round_)
             store.close()

@@ -30,10 +30,10 @@ MEASURED_S = 5.0
 INFORMATIVE_SHARE = 0.5
 """Assumed share of a round's rows that carry weight; the other groups are all right or all wrong."""
 
-FIXED_S = 0.3
+ROUND_OVERHEAD_S = 0.3
 """Seconds of a round for drawing, scoring and saving (measured with the starter on two cores)."""
 
-_FIRST_TOKENS = 8
+_FIRST_TOKENS = 8  # enough to start threads and compile
 _MAX_PROMPTS = 64
 _MAX_ROWS = 512
 
@@ -169,4 +169,6 @@ def round_s(answers: int, tokens: float, read: float, sampler: float, learner: f
     >>> round_s(answers=64, tokens=50, read=100, sampler=3200, learner=1600)
     3.3
     """
-    return round(FIXED_S + answers * tokens / sampler + INFORMATIVE_SHARE * answers * read / learner, 3)
+    return round(
+        ROUND_OVERHEAD_S + answers * tokens / sampler + INFORMATIVE_SHARE * answers * read / learner, 3
+    )

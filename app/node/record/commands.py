@@ -5,7 +5,7 @@
                                                    round, measurement or placement in flight is safe
 {"command":"finish"}                               after the round in flight: ends it; with rules, pauses it
 {"command":"begin"}                                with --hold: the first round may begin
-{"command":"skip"}                                 starts to learn without the rest of the first look
+{"command":"skip"}                                 starts to learn without the rest of the placement
 {"command":"pause"}  {"command":"resume"}          with rules: until resumed; resuming also ends a snooze
 {"command":"snooze","seconds":3600}                with rules
 {"command":"snooze","tomorrow":true}

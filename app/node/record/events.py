@@ -215,6 +215,6 @@ class JsonLines:
 
     def __call__(self, event: Event) -> None:
         """Writes one event. Raises BrokenPipeError if the reader is gone."""
-        told = event.told() if isinstance(event, Record) and not self._whole else event
+        told = event.event_fields() if isinstance(event, Record) and not self._whole else event
         self._stream.write(msgspec.json.encode(told).decode() + "\n")
         self._stream.flush()

@@ -13,7 +13,7 @@ import msgspec
 
 from app.sapo.probe import Score
 from app.sapo.questions import Coordinates, QuestionPrompt
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 
 JOINED_QUESTIONS = 24
 """Held-out questions for each family that joined after the placement. They are measured in addition to the
@@ -27,14 +27,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     KEPT: ClassVar[tuple[str, ...]] = ()
     DERIVED: ClassVar[dict[str, str]] = {}
 
-    def whole(self) -> dict[str, Any]:
+    def all_fields(self) -> dict[str, Any]:
         """Returns all fields and derived values by their public names."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields | {name: getattr(self, own) for name, own in self.DERIVED.items()}
 
-    def told(self) -> dict[str, Any]:
+    def event_fields(self) -> dict[str, Any]:
         """Returns the event's fields; its keys are a stable contract."""
-        return {name: value for name, value in self.whole().items() if name not in self.KEPT}
+        return {name: value for name, value in self.all_fields().items() if name not in self.KEPT}
 
 
 class Round(Record, frozen=True, kw_only=True, tag="round"):
@@ -119,17 +119,18 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
         return sum(answered for _, _, answered in self.families.values())
 
     @property
-    def gist(self) -> list[str]:
+    def short_phrases(self) -> list[str]:
         """The result of the round in a few short phrases.
 
-        >>> Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1).gist
+        >>> one = Round(round=1, seconds=2.0, informative_own=3, own_groups=4, train_solved=0.25, loss=0.1)
+        >>> one.short_phrases
         ['3 of 4 puzzles taught it something', '25 % right']
         """
         if self.lesson and self.lesson_from:
             return [f"a lesson from {self.lesson} right answers of {' and '.join(self.lesson_from[:2])}"]
         if self.lesson:
             return [f"a first lesson from {self.lesson} right answers"]
-        own = any(map(is_own, self.families))
+        own = any(map(is_owners_set, self.families))
         return [
             f"{self.informative_own} of {self.own_groups} {'rows' if own else 'puzzles'} taught it something",
             *([] if self.stepped else ["nothing to learn from"]),
@@ -158,7 +159,7 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     families: dict[str, float] = {}
     joined: dict[str, float] = {}
     """Shares of families that joined after the placement, from JOINED_QUESTIONS questions each; not included in
-    `share`."""
+    `share_of_true`."""
     everyday: float | None = None
     """Perplexity of everyday replies (app.node.round.language), now and (`everyday_before`) before the first
     round. None for a model that does not chat."""
@@ -184,7 +185,9 @@ class Probe(Record, Score, frozen=True, kw_only=True, tag="probe"):
     @property
     def subject(self) -> str:
         """What the share is of, as the beginning of a sentence."""
-        return "Rows kept aside that are right" if any(map(is_own, self.families)) else "New puzzles solved"
+        return (
+            "Rows kept aside that are right" if any(map(is_owners_set, self.families)) else "New puzzles solved"
+        )
 
     @classmethod
     def of(cls, score: Score, **fields: Any) -> Self:
@@ -233,10 +236,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
 
 
-def share(flags: Iterable[object]) -> float:
+def share_of_true(flags: Iterable[object]) -> float:
     """Returns the share of true values; 0 for no values.
 
-    >>> share([1, 0, True, False]), share([])
+    >>> share_of_true([1, 0, True, False]), share_of_true([])
     (0.5, 0.0)
     """
     values = [bool(flag) for flag in flags]
@@ -250,7 +253,7 @@ def questions_mark(questions: Sequence[QuestionPrompt]) -> str:
     return sha256(msgspec.json.encode(coordinates)).hexdigest()[:8]
 
 
-class Speech(Enum):
+class LanguageVerdict(Enum):
     """A measurement of how well everyday language is preserved."""
 
     KEPT = "kept"
@@ -258,29 +261,31 @@ class Speech(Enum):
     LOST = "lost"
 
 
-def speech(rise: float) -> Speech:
+def language_verdict(rise: float) -> LanguageVerdict:
     """Classifies a relative rise of the perplexity.
 
-    >>> speech(0.05).value, speech(0.12).value, speech(0.3).value
+    >>> language_verdict(0.05).value, language_verdict(0.12).value, language_verdict(0.3).value
     ('kept', 'worse', 'lost')
     """
-    return Speech.KEPT if rise <= 0.05 else Speech.WORSE if rise <= 0.2 else Speech.LOST
+    return (
+        LanguageVerdict.KEPT if rise <= 0.05 else LanguageVerdict.WORSE if rise <= 0.2 else LanguageVerdict.LOST
+    )
 
 
-def speech_sentence(rise: float) -> str:
+def language_sentence(rise: float) -> str:
     """Returns a sentence about a relative rise of the perplexity.
 
-    >>> speech_sentence(0.012), speech_sentence(-0.03)
+    >>> language_sentence(0.012), language_sentence(-0.03)
     ('It speaks as well as before. Everyday replies surprise it 1 % more.', \
 'It speaks as well as before. Everyday replies surprise it 3 % less.')
-    >>> speech_sentence(0.3)
+    >>> language_sentence(0.3)
     'It is losing everyday language. Everyday replies surprise it 30 % more.'
     """
     how = {
-        Speech.KEPT: "It speaks as well as before.",
-        Speech.WORSE: "It speaks a little worse than before.",
-        Speech.LOST: "It is losing everyday language.",
-    }[speech(rise)]
+        LanguageVerdict.KEPT: "It speaks as well as before.",
+        LanguageVerdict.WORSE: "It speaks a little worse than before.",
+        LanguageVerdict.LOST: "It is losing everyday language.",
+    }[language_verdict(rise)]
     if rise < 0:
         return f"{how} Everyday replies surprise it {abs(100 * rise):.0f} % less."
     return f"{how} Everyday replies surprise it {100 * rise:.0f} % more."

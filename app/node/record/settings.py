@@ -21,7 +21,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str
     engine: str = AUTO
-    """One of engines.opening.CHOICES; the engine actually used is in the history too."""
+    """One of engines.opening.ENGINE_CHOICES; the engine actually used is in the history too."""
     families: dict[str, int]
     groups: int
     external: int

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from app.common.text import span
+from app.common.text import rounded_duration
 from app.node.record.reasons import Effort
 from app.node.record.records import GroupRow, Probe, Round
 from app.swarm.wire.limits import LoggedMessage
@@ -171,7 +171,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The round at which this run ends; None for no end."""
     lesson: bool = False
     """Whether this phase is of a lesson from other models' answers: reading and learning them, and the trial
-    afterwards. False in an ordinary round and in lesson zero."""
+    afterwards. False in an ordinary round and in the first lesson."""
     done: int = 0
     total: int = 0
     eta_s: float | None = None
@@ -206,7 +206,11 @@ def progress_line(snapshot: Snapshot) -> str:
     """
     if snapshot.phase is Phase.PAUSED and snapshot.ruling is not None:
         return snapshot.ruling.short
-    left = f", about {span(snapshot.eta_s)}" if snapshot.eta_s is not None and snapshot.eta_s >= 1 else ""
+    left = (
+        f", about {rounded_duration(snapshot.eta_s)}"
+        if snapshot.eta_s is not None and snapshot.eta_s >= 1
+        else ""
+    )
     if snapshot.phase is Phase.PLACING:
         kinds = f", kind {snapshot.done} of {snapshot.total}" if snapshot.done and snapshot.total else ""
         if snapshot.lesson:

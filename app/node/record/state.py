@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.learning.lesson import LearningState
+from app.learning.round_weights import LearningState
 from app.learning.skill_lesson import LessonProgress, Practice
 from app.node.record.records import GroupRow, Round
 from app.sapo.asking import TAGGED, Way
@@ -29,14 +29,14 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     way: Way = TAGGED
     """Prompt style for this model."""
     taught: bool = False
-    """Whether lesson zero of the latest placement is done."""
+    """Whether the first lesson of the latest placement is done."""
     everyday: float | None = None
     """Perplexity of everyday replies before the first round."""
     questions: str = "0.1.25/1"
     """Version of the questions; states saved before this field existed used the first one."""
     lesson: LessonProgress = LessonProgress()
     practice: Practice = Practice()
-    """How far a skill's first lesson is, and what the rounds after it bring."""
+    """How far a skill's lesson is, and what the rounds after it bring."""
     max_tokens: int | None = None
     groups: int | None = None
     rate: float = 1.0

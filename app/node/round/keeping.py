@@ -15,12 +15,12 @@ from typing import TypeVar
 import msgspec
 
 from app.common import files
-from app.learning.lesson import weighty
 from app.learning.questions import tallies
+from app.learning.round_weights import carries_weight
 from app.node.history import checkpoint
 from app.node.history.store import Store
 from app.node.record.errors import DiskFullError, raising_disk_full
-from app.node.record.records import GroupRow, Round, share
+from app.node.record.records import GroupRow, Round, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState, SafeRound
 from app.node.round.round import PlayedRound
@@ -73,7 +73,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
     trained_on = Counter(
         group.author
         for group, weights_GT in zip(played.mixed.groups_P, weighed.peer, strict=True)
-        if stats is not None and weighty(weights_GT)
+        if stats is not None and carries_weight(weights_GT)
     )
     return Round(
         round=played.state.round,
@@ -81,17 +81,19 @@ def round_row(played: PlayedRound, run: int) -> Round:
         at=time.time(),
         seconds=played.seconds,
         informative_own=sum(
-            scored.informative or weighty(weights_GT)
+            scored.informative or carries_weight(weights_GT)
             for scored, weights_GT in zip(played.scored_P, weighed.own, strict=True)
         ),
-        train_solved=share(reward for scored in played.scored_P for reward in scored.rewards_G),
+        train_solved=share_of_true(reward for scored in played.scored_P for reward in scored.rewards_G),
         own_groups=len(played.scored_P),
-        worked_share=share(shows_work(text) for scored in played.scored_P for text in scored.completions_G),
-        finished_share=share(done for scored in played.scored_P for done in scored.finished_G),
-        marked_share=share(
+        worked_share=share_of_true(
+            shows_work(text) for scored in played.scored_P for text in scored.completions_G
+        ),
+        finished_share=share_of_true(done for scored in played.scored_P for done in scored.finished_G),
+        marked_share=share_of_true(
             extract_answer(text) is not None for scored in played.scored_P for text in scored.completions_G
         ),
-        lesson=played.lesson,
+        lesson=played.taught_answers,
         lesson_families=played.lesson_families,
         lesson_from=tuple(played.lesson_from),
         tokens=played.tokens,
@@ -150,9 +152,9 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     ]
 
 
-AGAIN_S = 5.0
+DISK_CHECK_S = 5.0
 """Seconds between two checks for free space."""
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes written at a time
 Written = TypeVar("Written")
 
 
@@ -192,18 +194,18 @@ class DiskPatience:
             self._full = True
             self._telling.note(
                 f"The disk that holds {self._home} is full, so learning waits: free up some space. "
-                f"It looks again every {AGAIN_S:.0f} seconds and continues by itself."
+                f"It looks again every {DISK_CHECK_S:.0f} seconds and continues by itself."
             )
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(DISK_CHECK_S)
         while not await asyncio.to_thread(has_room, self._checkpoints):
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(DISK_CHECK_S)
 
 
 def has_room(root: Path) -> bool:
     """Whether another checkpoint of the newest one's size (at least 1 MiB) fits on the disk. Writes that many
     bytes and removes them, because quotas and limits do not show in the number of free bytes. Blocks."""
     need = max((files.size_on_disk(folder) for folder in checkpoint.newest_first(root)[:1]), default=0)
-    content = os.urandom(_CHUNK)  # disks that compress would take zeros
+    content = os.urandom(_CHUNK)  # zeros take no room on a disk that compresses
     try:
         with raising_disk_full(root):
             trial = checkpoint.begin(root, 0)

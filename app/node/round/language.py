@@ -17,13 +17,10 @@ from typing import Annotated
 import msgspec
 
 from app.common import files
-from app.learning.language import ROUND_RETENTION, HeldReply, RetentionSettings, add_replies, needed_rise
+from app.learning.language import ROUND_RETENTION, PreservedReply, RetentionSettings, add_replies, needed_rise
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from engines.contract import Batch
-
-# Whether everyday language is kept while puzzles are learned: how likely the model finds forty replies that
-# were written for this, and are never trained on.
 
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 MAX_TOKENS = 256
@@ -124,7 +121,9 @@ async def add_small_talk(
     some = order.sample(list(remembered), grip.read)
     readings = await read_talks(link, [one.talk for one in some])
     held = [
-        HeldReply(sequence=reading.sequences_G[0], pull_T=needed_rise(one.logprobs_T, reading.logprobs_GT[0]))
+        PreservedReply(
+            sequence=reading.sequences_G[0], pull_T=needed_rise(one.logprobs_T, reading.logprobs_GT[0])
+        )
         for one, reading in zip(some, readings, strict=True)
         if reading and reading.logprobs_GT and len(reading.logprobs_GT[0]) == len(one.logprobs_T)
     ]

@@ -55,12 +55,12 @@ class LessonInProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 def harmed(before: LessonTrial, after: LessonTrial) -> bool:
     """Whether a lesson cost too much in the other active families or in everyday language."""
-    return peer_lesson.harms(before.own, after.own, (before.everyday, after.everyday), after.untaught)
+    return peer_lesson.lesson_harmed(before.own, after.own, (before.everyday, after.everyday), after.untaught)
 
 
 def language_harmed(before: LessonTrial, everyday: float | None) -> bool:
     """Whether a lesson cost too much everyday language. `everyday`: perplexity of everyday replies after it."""
-    return peer_lesson.harms([], [], (before.everyday, everyday), before.untaught)
+    return peer_lesson.lesson_harmed([], [], (before.everyday, everyday), before.untaught)
 
 
 def why_not_kept(before: LessonTrial, after: LessonTrial) -> str:

@@ -1,6 +1,6 @@
 """Placement: before the first round, finds out how to prompt this model and which families it can begin with.
 The result, and the progress while it runs, are stored in the model's folder as placement.json.
-`app.learning.first_look` chooses the questions."""
+`app.learning.placement_questions` chooses the questions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 
 from app.common import files
-from app.learning import first_look, placement
-from app.learning.first_look import FamilyQuestions
+from app.learning import placement, placement_questions
 from app.learning.placement import FamilyTrial, OwnExample, Placement, Rewards
+from app.learning.placement_questions import FamilyQuestions
 from app.learning.questions import own_questions
 from app.node.record.snapshot import Phase
 from app.node.round.round import RoundTools, prompts_at_once, score
@@ -26,7 +26,7 @@ from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QuestionError, QuestionPrompt
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from engines.contract import Completion
 
 FILE = "placement.json"
@@ -50,7 +50,7 @@ def read(folder: Path, among: Container[str] = FAMILIES) -> Placement | None:
         {family: level for family, level in some.items() if family in among}
         for some in (found.families, found.joined)
     )
-    tried = tuple(one for one in found.tried if not is_own(one.family))  # of earlier versions
+    tried = tuple(one for one in found.tried if not is_owners_set(one.family))  # of earlier versions
     changed = {"families": families, "joined": joined, "tried": tried}
     return msgspec.structs.replace(found, **changed) if families else None
 
@@ -60,16 +60,16 @@ def write(folder: Path, found: Placement) -> None:
     files.write_json(folder / FILE, found)
 
 
-async def look(
+async def continue_placement(
     tools: RoundTools, levels: Mapping[str, int], before: Placement | None, *, enough: bool = False
 ) -> Placement:
-    """Continues a first look at the families of `levels` with its next questions, and returns the result, which
-    is `looking` until the look is over; `enough` ends it now. With `before` None it starts one: finds the
+    """Continues a placement in the families of `levels` with its next questions, and returns the result, which
+    is `in_progress` until it is over; `enough` ends it now. With `before` None it starts one: finds the
     prompt style and orders the families. Raises TrainerDied; only this call's questions are lost then."""
     started = time.monotonic()
     asking = _Asking(tools)
     if before is None:
-        before = Placement(way=await asking.way_for(levels), families={}, looking=True)
+        before = Placement(way=await asking.way_for(levels), families={}, in_progress=True)
     found, way, known = before, before.way, {one.family for one in before.tried}
     own = msgspec.structs.replace(found, tried=tuple(one for one in found.tried if one.family in levels))
     new = {family: level for family, level in levels.items() if family not in known}
@@ -78,28 +78,29 @@ async def look(
     if new:
         more = await asking.shortest_first(way, new)
         found = msgspec.structs.replace(found, tried=(*found.tried, *more))
-    elif not enough and (questions := first_look.next_questions(own)):
+    elif not enough and (questions := placement_questions.next_questions(own)):
         number = sum(one.questions for one in found.tried)
         answered = await asking.answered(way, questions, number, _told(tools, own, questions))
-        found = first_look.with_results(found, answered, asking.right)
+        found = placement_questions.with_results(found, answered, asking.right)
     else:
-        found = first_look.finish(own, anyway=enough)
+        found = placement_questions.finish(own, anyway=enough)
     return msgspec.structs.replace(found, seconds=found.seconds + time.monotonic() - started)
 
 
 def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestions]) -> Callable[[float], None]:
-    """Returns a callback that reports the progress of a look while answers to `questions` arrive: kinds of
+    """Returns a callback that reports the progress of a placement while answers to `questions` arrive: kinds of
     puzzles tried, or, once these are enough, right answers for the lesson."""
     kinds = len({one.family for one in found.tried})
     known = {one.family for one in found.tried if one.questions}
     new = len({one.family for one in questions} - known)
-    begun = tuple(first_look.starting_families(found))
+    begun = tuple(placement_questions.starting_families(found))
 
     def tell(share: float) -> None:
-        if questions[0].first >= first_look.THEN:
-            most = math.ceil(placement.ENOUGH / len(begun))
+        if questions[0].first >= placement_questions.PROMISING_QUESTIONS:
+            most = math.ceil(placement.LESSON_ANSWERS / len(begun))
             there = sum(
-                min(most, count) for count in placement.count_solved_questions(found.lesson, begun).values()
+                min(most, count)
+                for count in placement.count_solved_questions(found.right_answers, begun).values()
             )
             tools.report(Phase.GATHERING, there, most * len(begun))
         else:
@@ -122,7 +123,9 @@ async def retry_families(
     asked = [FamilyQuestions(family, level, first, count) for family, level in families.items()]
     answered = await _Asking(tools).answered(plain, asked)
     return list(
-        first_look.with_results(Placement(way=plain, families={}, tried=tuple(before)), answered, ()).tried
+        placement_questions.with_results(
+            Placement(way=plain, families={}, tried=tuple(before)), answered, ()
+        ).tried
     )
 
 
@@ -151,7 +154,9 @@ class _Asking:
         costs a small model as much as answering ten sums, and it can rarely solve one."""
         lengths = {}
         for family, level in levels.items():
-            texts = [one.text for one in await self._questions(family, level, 0, first_look.FIRST)]
+            texts = [
+                one.text for one in await self._questions(family, level, 0, placement_questions.FIRST_QUESTIONS)
+            ]
             for example in await self._examples(way, family, level):
                 texts += [example.question, example.answer]
             lengths[family] = sum(map(len, texts)) if texts else math.inf
@@ -174,8 +179,8 @@ class _Asking:
         examples = [await self._examples(way, one.family, one.level) for one in asked]
         turns = [(at, question) for at, some in enumerate(questions) for question in some]
         found: list[list[Rewards]] = [[] for _ in asked]
-        for first in range(0, len(turns), first_look.AT_ONCE):
-            part = turns[first : first + first_look.AT_ONCE]
+        for first in range(0, len(turns), placement_questions.QUESTIONS_PER_CALL):
+            part = turns[first : first + placement_questions.QUESTIONS_PER_CALL]
             tell(first / len(turns))
             prompts = [
                 messages(question.text, way, _others(examples[at], question, way.examples))

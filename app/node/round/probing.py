@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from app.node.record.records import Probe, questions_mark, share
+from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
@@ -18,15 +18,15 @@ from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once,
 from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import extract_leniently, messages, shows_work
-from app.sapo.groups import SOLVED, GroupRecord
+from app.sapo.groups import SOLVED_SCORE, GroupRecord
 from app.sapo.questions import QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from engines.contract import Completion
 
-UNTRAINED, FIRST = 4, 2
+UNTRAINED_STEP, FIRST_STEP = 4, 2
 """An untrained model is asked every fourth question, and all of them if it solves one. The point after lesson
 zero asks every second: the owner has waited for it since the start, and all would take a fifth of that wait."""
-_SEED = seeds.hashed("probe sampling")
+_SEED = seeds.hashed_seed("probe sampling")
 
 
 def is_probe_due(round: int, every: int) -> bool:
@@ -50,15 +50,15 @@ async def probe(
     every: int = 1,
 ) -> Probe:
     """Measures the current adapter and returns the result. `joined_P`: questions measured in
-    addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED and FIRST).
-    Raises TrainerDied and EngineError."""
+    addition to the curve's. `every`: ask only every n-th question of the curve (see UNTRAINED_STEP and
+    FIRST_STEP). Raises TrainerDied and EngineError."""
     started = time.monotonic()
     report, questions_P = tools.report, curve_P[::every]
     report(Phase.PROBING, 0, len(questions_P) + len(joined_P))
     joined, _ = await _answered(tools, joined_P, state) if joined_P else ([], [])
     scored_P, completions_P = await _answered(tools, questions_P, state)
     solved_P = [scored.rewards_G[0] for scored in scored_P]
-    if every == UNTRAINED and any(solved_P):
+    if every == UNTRAINED_STEP and any(solved_P):
         return await probe(tools, curve_P, state, joined_P)
     perplexity = await language.perplexity(tools.link) if tools.engine.talks else None
     return Probe.of(
@@ -68,8 +68,8 @@ async def probe(
         at=time.time(),
         questions=len(questions_P),
         lenient=await asyncio.to_thread(_lenient, tools.sandbox, scored_P),
-        worked_share=share(shows_work(completion.text) for completion in completions_P),
-        finished_share=share(completion.finished for completion in completions_P),
+        worked_share=share_of_true(shows_work(completion.text) for completion in completions_P),
+        finished_share=share_of_true(completion.finished for completion in completions_P),
         seconds=time.monotonic() - started,
         families=_by_family(questions_P, scored_P),
         joined=_by_family(joined_P, joined),
@@ -100,13 +100,13 @@ def _by_family(questions_P: Sequence[QuestionPrompt], scored_P: Sequence[GroupRe
     families: dict[str, list[int]] = {}
     for question, scored in zip(questions_P, scored_P, strict=True):
         families.setdefault(question.coordinates.family, []).append(scored.rewards_G[0])
-    return {family: share(solved) for family, solved in families.items()}
+    return {family: share_of_true(solved) for family, solved in families.items()}
 
 
 def _lenient(sandbox: Sandbox, scored_P: Sequence[GroupRecord]) -> float:
     """Returns the share solved if answers in the wrong form also count. Blocks: call it in a thread."""
-    return share(
+    return share_of_true(
         scored.rewards_G[0]
-        or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED
+        or sandbox.score(scored.coordinates, [extract_leniently(scored.completions_G[0])])[0] >= SOLVED_SCORE
         for scored in scored_P
     )

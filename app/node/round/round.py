@@ -1,8 +1,8 @@
 """Plays one round: draws questions, samples and scores answers, mixes in peers' groups, weighs, and trains.
 
 `play_round` shows the order: questions from identity and round number; G completions of each by the trainer;
-scores by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights (`lesson`);
-small talk added to every step; the optimiser steps.
+scores by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights
+(`weigh_round`); small talk added to every step; the optimiser steps.
 
 The trainer owns tokens and weights, the sandbox owns the verifiers, and the round owns no state: it returns a
 `PlayedRound`. The caller (`TrainingRun`) saves it first and then marks its peer groups as used, so a group
@@ -26,8 +26,15 @@ from typing import Protocol
 import msgspec
 
 from app.learning.choosing import with_own_wrong_answers
-from app.learning.lesson import NO_GROUPS, Lesson, OwnTokens, WeighedGroups, lesson, with_tokens
 from app.learning.questions import own_questions, update_curriculum
+from app.learning.round_weights import (
+    NO_GROUPS,
+    OwnTokens,
+    WeighedGroups,
+    WeighedRound,
+    weigh_round,
+    with_tokens,
+)
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -42,10 +49,8 @@ from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.questions import QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
-
-# The optimiser steps of a round: one, or one for every few groups (`app.sapo.weighing`).
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ class PlayedRound:
     score_s: float
     step_s: float
     seconds: float
-    lesson: int = 0
+    taught_answers: int = 0
     """Number of right answers taught; see app.node.round.teaching."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: Mapping[str, int] = field(default_factory=dict)
@@ -201,7 +206,7 @@ def supervised_round(before: NodeState, stepped: StepsTaken, seconds: float, ans
         score_s=0.0,
         step_s=seconds,
         seconds=seconds,
-        lesson=answers,
+        taught_answers=answers,
     )
 
 
@@ -214,7 +219,9 @@ rows.
 def _groups(before: NodeState, settings: Settings) -> int:
     """Returns the number of questions in a round: doubled if a question set has few different answers, because
     the model would swing from one answer to another (LOG.md)."""
-    few = any(is_own(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels)
+    few = any(
+        is_owners_set(name) and FAMILIES[name].guess[0] >= FEW_ANSWERS for name in before.curriculum.levels
+    )
     return settings.groups * (1 + few)
 
 
@@ -231,7 +238,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         tools.identity,
         number,
         before.groups or _groups(before, settings),
-        partial(tools.sandbox.questions, worked=any(map(is_own, before.curriculum.levels))),
+        partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels))),
     )
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
@@ -249,7 +256,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     scored_P = verdicts_P = await asyncio.to_thread(score, tools, questions_P, sampled.groups_PG)
     if settings.shuffled_rewards:
         scored_P = [
-            shuffled(scored, seeds.hashed("shuffled", tools.identity, number, position))
+            shuffled(scored, seeds.hashed_seed("shuffled", tools.identity, number, position))
             for position, scored in enumerate(scored_P)
         ]
     checked = time.monotonic()
@@ -260,7 +267,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     own_P = [
         OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
     ]
-    taught: Lesson[NodeState] = lesson(
+    taught: WeighedRound[NodeState] = weigh_round(
         recipe,
         before,
         own_P,
@@ -332,7 +339,7 @@ async def _keys(
     keyed = not tools.settings.shuffled_rewards
     keys_P = [
         match_answer_mark(asked.worked, scored.completions_G)
-        if keyed and is_own(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
+        if keyed and is_owners_set(asked.coordinates.family) and asked.worked and not any(scored.rewards_G)
         else ""
         for asked, scored in zip(questions_P, scored_P, strict=True)
     ]
@@ -368,50 +375,50 @@ async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> 
         rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
         groups_P += tools.peers.buffer.take_groups(recipe, tools.settings.external, rng)
     try:
-        lessons_P = await _lessons(tools, before, groups_P)
-        if not lessons_P:
+        completed_P = await _completed(tools, before, groups_P)
+        if not completed_P:
             return NO_PEER_GROUPS, None
         readings_P = await tools.link.read(
             [
                 PeerTexts(
                     prompt=messages(group.question, before.way),
-                    completions_G=lesson.completions_G,
-                    finished_G=lesson.finished_G,
+                    completions_G=whole.completions_G,
+                    finished_G=whole.finished_G,
                 )
-                for group, lesson in lessons_P
+                for group, whole in completed_P
             ],
             max_answer_tokens(before, tools.settings),
             logprobs=recipe.needs_peer_logprobs,
         )
     except EngineError as error:
         return NO_PEER_GROUPS, f"took nothing from peers: {error}"
-    return mixed_groups(lessons_P, readings_P), None
+    return mixed_groups(completed_P, readings_P), None
 
 
 def mixed_groups(
-    lessons_P: Sequence[tuple[GroupRecord, GroupRecord]], readings_P: Sequence[GroupTokens | None]
+    completed_P: Sequence[tuple[GroupRecord, GroupRecord]], readings_P: Sequence[GroupTokens | None]
 ) -> MixedGroups:
     """Returns the groups that fit, each with its rewards and its tokens."""
-    fitting = [(*pair, reading) for pair, reading in zip(lessons_P, readings_P, strict=True) if reading]
+    fitting = [(*pair, reading) for pair, reading in zip(completed_P, readings_P, strict=True) if reading]
     return MixedGroups(
         groups_P=[group for group, _, _ in fitting],
         read_P=[
-            with_tokens(lesson, reading.sequences_G, reading.logprobs_GT, vouched=group.author == YOU)
-            for group, lesson, reading in fitting
+            with_tokens(whole, reading.sequences_G, reading.logprobs_GT, vouched=group.author == YOU)
+            for group, whole, reading in fitting
         ],
-        unfit=len(lessons_P) - len(fitting),
+        unfit=len(completed_P) - len(fitting),
     )
 
 
-async def _lessons(
+async def _completed(
     tools: RoundTools, before: NodeState, groups_P: Sequence[GroupRecord]
 ) -> list[tuple[GroupRecord, GroupRecord]]:
     """Returns each group with what is trained on. A person's answer is combined with own answers to the
     question."""
     people_P = [group for group in groups_P if is_single_right_answer(group.rewards_G)]
-    lessons_P = [(group, group) for group in groups_P if not is_single_right_answer(group.rewards_G)]
+    completed_P = [(group, group) for group in groups_P if not is_single_right_answer(group.rewards_G)]
     if not people_P:
-        return lessons_P
+        return completed_P
     sampled = await tools.link.sample(
         [messages(group.question, before.way) for group in people_P],
         tools.settings.completions,
@@ -424,8 +431,8 @@ async def _lessons(
     ]
     own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
     wholes_P = [with_own_wrong_answers(group, own) for group, own in zip(people_P, own_P, strict=True)]
-    return lessons_P + [
-        (group, lesson) for group, lesson in zip(people_P, wholes_P, strict=True) if lesson is not None
+    return completed_P + [
+        (group, whole) for group, whole in zip(people_P, wholes_P, strict=True) if whole is not None
     ]
 
 

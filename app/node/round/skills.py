@@ -1,4 +1,4 @@
-"""Teaches one part of a skill's first lesson, as a round, and measures a skill as it is asked."""
+"""Teaches one part of a skill lesson, as a round, and measures a skill as it is asked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 import msgspec
 
 from app.learning import skill_lesson
+from app.learning.first_lesson import PER_STEP
 from app.learning.skill_lesson import Practice
-from app.learning.zero import PER_STEP
 from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
-from app.node.record.records import Probe, questions_mark, share
+from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round.round import (
@@ -31,23 +31,23 @@ from app.sapo.questions import QuestionPrompt
 from app.skills.skill import Skill
 from engines.contract import Completion
 
-SEVERAL = 16
+QUESTIONS_PER_REPORT = 16
 """Questions measured between two reports of progress."""
 
 
 async def teach_part(tools: RoundTools, before: NodeState, skill: Skill) -> PlayedRound:
-    """Teaches the next rows of the first lesson, as the round after `before`, and measures the loss on those
+    """Teaches the next rows of the skill lesson, as the round after `before`, and measures the loss on those
     aside. The state tells how far the lesson is, and whether it is over. Raises TrainerDied."""
     started, done = time.monotonic(), before.lesson.taught
     tools.report(Phase.LEARNING)
-    taught, aside = skill_lesson.split(len(skill.examples), skill.origin)
+    taught, aside = skill_lesson.split_rows(len(skill.examples), skill.origin)
     places = skill_lesson.next_part(len(taught), done, skill.origin)
     part = [skill.examples[taught[place]] for place in places]
     again = skill_lesson.repeated(skill.amended, len(part))
     readings = await _read(tools, before, skill, [*part, *again], logprobs=False)
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     batches = skill_lesson.part_batches(sequences, len(taught), done, bool(skill.labels))
-    planned = -(-len(taught) * skill_lesson.passes(len(taught)) // PER_STEP)
+    planned = -(-len(taught) * skill_lesson.planned_passes(len(taught)) // PER_STEP)
 
     def tell(step: int, of: int) -> None:
         tools.report(Phase.LEARNING, done // PER_STEP + step, planned)
@@ -65,9 +65,9 @@ async def aside_loss(tools: RoundTools, state: NodeState, skill: Skill, aside: S
     return skill_lesson.mean_loss([one.logprobs_GT[0] for one in readings if one and one.logprobs_GT])
 
 
-async def practised(tools: RoundTools, state: NodeState, skill: Skill) -> Practice:
+async def after_practice(tools: RoundTools, state: NodeState, skill: Skill) -> Practice:
     """Returns what the rounds so far have brought on the rows aside. Raises TrainerDied."""
-    _, aside = skill_lesson.split(len(skill.examples), skill.origin)
+    _, aside = skill_lesson.split_rows(len(skill.examples), skill.origin)
     some = [skill.examples[row] for row in aside]
     loss = await aside_loss(tools, state, skill, aside)
     answers = await tools.link.answer(
@@ -77,7 +77,7 @@ async def practised(tools: RoundTools, state: NodeState, skill: Skill) -> Practi
         answer is not None and skill.agree(answer.text, one.answer)
         for answer, one in zip(answers, some, strict=True)
     ]
-    return state.practice.after(share(right), loss)
+    return state.practice.after(share_of_true(right), loss)
 
 
 async def measure(
@@ -88,8 +88,8 @@ async def measure(
     started = time.monotonic()
     tools.report(Phase.PROBING, 0, len(questions_P))
     answers_P = []
-    for first in range(0, len(questions_P), SEVERAL):
-        some = [skill.prompt(one.text) for one in questions_P[first : first + SEVERAL]]
+    for first in range(0, len(questions_P), QUESTIONS_PER_REPORT):
+        some = [skill.prompt(one.text) for one in questions_P[first : first + QUESTIONS_PER_REPORT]]
         answers_P += await tools.link.answer(some, skill.labels, max_answer_tokens(state, tools.settings))
         tools.report(Phase.PROBING, len(answers_P), len(questions_P))
     said_P = [
@@ -109,11 +109,11 @@ async def measure(
         questions_mark=questions_mark(questions_P),
         at=time.time(),
         questions=len(questions_P),
-        lenient=share(solved_P),
-        worked_share=share(shows_work(one.text) for one in said_P) if skill.marked else 0.0,
-        finished_share=share(one.finished for one in said_P),
+        lenient=share_of_true(solved_P),
+        worked_share=share_of_true(shows_work(one.text) for one in said_P) if skill.marked else 0.0,
+        finished_share=share_of_true(one.finished for one in said_P),
         seconds=time.monotonic() - started,
-        families={skill.family: share(solved_P)},
+        families={skill.family: share_of_true(solved_P)},
     )
     measured = tuple(
         AnsweredQuestion(

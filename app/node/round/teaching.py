@@ -1,8 +1,8 @@
 """Lessons, which are played as rounds: supervised steps on right answers.
 
-Lesson zero teaches a model to give without examples the right answers that it gave with examples in the prompt.
-A peer lesson (app.learning.peer_lesson) teaches peers' answers in families that the model cannot begin with,
-while small talk is held."""
+The first lesson teaches a model to give without examples the right answers that it gave with examples in the
+prompt. A peer lesson (app.learning.peer_lesson) teaches peers' answers in families that the model cannot
+begin with, while small talk is held."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from random import Random
 
 import msgspec
 
-from app.learning import peer_lesson, zero
+from app.learning import first_lesson, peer_lesson
 from app.learning.language import LESSON_RETENTION
 from app.learning.peer_lesson import PeerLesson
 from app.learning.placement import OwnExample
@@ -29,17 +29,19 @@ from app.sapo import seeds
 from app.sapo.asking import messages
 from engines.contract import Batch
 
-HELD_STEPS = 8
+RECOVERY_STEPS = 8
 """Number of steps between two measurements of small talk in a lesson that holds it."""
-RECOVERIES, RECOVERY_RATE = 3, 2e-4
-"""Maximum number of times that HELD_STEPS steps on small talk alone follow a lesson, and the learning rate at
-which they begin; it falls to zero."""
+MAX_RECOVERIES, RECOVERY_RATE = 3, 2e-4
+"""Maximum number of times that RECOVERY_STEPS steps on small talk alone follow a lesson, and the learning
+rate at which they begin; it falls to zero."""
 
 
 async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExample]) -> PlayedRound:
-    """Plays lesson zero, as the round after `before`. Raises TrainerDied."""
+    """Plays the first lesson, as the round after `before`. Raises TrainerDied."""
     answers = [(one.question, one.completion) for one in lesson]
-    played = await _teach(tools, before, answers, zero.PASSES, partial(_take, tools, zero.may_end))
+    played = await _teach(
+        tools, before, answers, first_lesson.PASSES, partial(_take, tools, first_lesson.learned_enough)
+    )
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
@@ -52,7 +54,7 @@ async def teach_from_peers(
     seconds: float = 0.0,
 ) -> PlayedRound:
     """Plays a peer lesson, as the round after `before`. An interrupted lesson continues after `steps` steps
-    that took `seconds`. Calls `save` with both figures after every HELD_STEPS steps. Raises TrainerDied and
+    that took `seconds`. Calls `save` with both figures after every RECOVERY_STEPS steps. Raises TrainerDied and
     EngineError."""
     began = time.monotonic() - seconds
 
@@ -69,21 +71,21 @@ async def teach_from_peers(
 async def recover_language(
     tools: RoundTools, played: PlayedRound, harmed: Callable[[float | None], bool]
 ) -> tuple[PlayedRound, float | None]:
-    """Trains on small talk alone, at most RECOVERIES times, while everyday replies are `harmed`: otherwise a
-    lesson that harmed nothing else would be undone, and its minutes lost. Returns the round with these steps,
-    and the perplexity of everyday replies, None if there is no small talk to train on. Raises TrainerDied and
-    EngineError."""
+    """Trains on small talk alone, at most MAX_RECOVERIES times, while everyday replies are `harmed`:
+    otherwise a lesson that harmed nothing else would be undone, and its minutes lost. Returns the round with
+    these steps, and the perplexity of everyday replies, None if there is no small talk to train on. Raises
+    TrainerDied and EngineError."""
     if not tools.engine.talks or not tools.remembered:
         return played, None
     state = played.state
     order = Random(seeds.sampling_seed(tools.identity, state.round, "recovery"))
-    for left in range(RECOVERIES, -1, -1):
+    for left in range(MAX_RECOVERIES, -1, -1):
         found = await language.perplexity(tools.link)
         if not left or not harmed(found):
             break
         steps = [
-            Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / HELD_STEPS))
-            for number in range(HELD_STEPS)
+            Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / RECOVERY_STEPS))
+            for number in range(RECOVERY_STEPS)
         ]
         held = await language.add_small_talk(tools.link, tools.remembered, steps, order, LESSON_RETENTION)
         taken = await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
@@ -104,7 +106,7 @@ async def mean_answer_nats(tools: RoundTools, before: NodeState, lesson: PeerLes
                     completions_G=(one.completion,),
                     finished_G=(True,),
                 )
-                for one in part.answers[: peer_lesson.ANSWERS_READ]
+                for one in part.answers[: peer_lesson.ANSWERS_MEASURED]
             ],
             max_answer_tokens(before, tools.settings),
             logprobs=True,
@@ -132,7 +134,7 @@ async def _take_held(
     taken: int = 0,
     save: Callable[[int], Awaitable[None]] = _not_saved,
 ) -> StepsTaken:
-    """Takes the steps that are not yet `taken` in chunks of HELD_STEPS, with a learning rate that falls
+    """Takes the steps that are not yet `taken` in chunks of RECOVERY_STEPS, with a learning rate that falls
     linearly to zero: at a constant rate everyday language would depend on the last few steps (LOG.md). Small
     talk is held by its difference from the untrained model, so it is measured again before each chunk. `save`
     gets the number of steps taken so far after each."""
@@ -141,9 +143,9 @@ async def _take_held(
         for number, batch in enumerate(batches)
     ]
     done: list[StepsTaken] = []
-    for first in range(taken, len(batches), HELD_STEPS):
+    for first in range(taken, len(batches), RECOVERY_STEPS):
         some = await language.add_small_talk(
-            tools.link, tools.remembered, batches[first : first + HELD_STEPS], order, LESSON_RETENTION
+            tools.link, tools.remembered, batches[first : first + RECOVERY_STEPS], order, LESSON_RETENTION
         )
 
         def tell(step: int, of: int, first: int = first) -> None:
@@ -152,7 +154,7 @@ async def _take_held(
         done.append(await stepping.take_steps(tools.link, some, tell))
         if done[-1].refusal:
             break
-        await save(min(first + HELD_STEPS, len(batches)))
+        await save(min(first + RECOVERY_STEPS, len(batches)))
     stats = stepping.combined_stats([one.stats for one in done if one.stats is not None])
     return StepsTaken(stats, taken + sum(one.steps for one in done), done[-1].refusal if done else None)
 
@@ -179,5 +181,5 @@ async def _teach(
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    stepped = await take(zero.lesson_batches(sequences, order, passes), order)
+    stepped = await take(first_lesson.lesson_batches(sequences, order, passes), order)
     return supervised_round(before, stepped, time.monotonic() - started, len(sequences))

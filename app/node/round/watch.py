@@ -17,7 +17,7 @@ from app.node.record.state import NodeState, SafeRound
 from app.sapo.families import FAMILIES
 from engines.contract import EngineInfo
 
-_ANSWERS = 8
+_ANSWERS = 8  # as many as fit a view
 
 
 class SnapshotWriter:
@@ -34,7 +34,7 @@ class SnapshotWriter:
     def report(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """Records that a phase has begun, or that `done` of its `total` completions are done."""
         if phase is not self.snapshot.phase or total != self.snapshot.total:
-            self._phase_began, self._done_before = time.monotonic(), done  # a lesson may go on half-way
+            self._phase_began, self._done_before = time.monotonic(), done  # a lesson may resume half-way
         now = self.snapshot
         if phase is Phase.DRAWING:
             self._drawn = now.round
@@ -93,7 +93,7 @@ class SnapshotWriter:
 
     def _left(self, phase: Phase, done: int, total: int) -> float | None:
         """Estimates the seconds left of a phase, from its own pace, or before that from the last round's. None
-        for a first look, which ends as soon as suitable puzzles are found."""
+        for a placement, which ends as soon as suitable puzzles are found."""
         if phase in (Phase.PLACING, Phase.GATHERING):
             return None
         if new := max(0, done - self._done_before):
@@ -120,9 +120,6 @@ def _families(state: NodeState, probes: Sequence[Probe]) -> tuple[FamilyView, ..
         )
         for progress in state.curriculum.families
     )
-
-
-# Tells what happens in a node: to views by the snapshot, to the history, and to all who hear its events.
 
 
 class EventFanout:
@@ -171,5 +168,5 @@ class EventFanout:
         self._hears(event)
 
     def _record(self, kind: str, sentence: str) -> None:
-        with contextlib.suppress(sqlite3.Error):  # a sentence is not worth a round
+        with contextlib.suppress(sqlite3.Error):  # losing a sentence is better than losing a round
             self._keep(LogEntry(at=time.time(), round=self._round(), kind=kind, sentence=sentence))

@@ -13,18 +13,18 @@ from app.node.record.reasons import Dial, Reason
 from app.node.rules.orders import Orders
 from app.node.rules.setting import HourSpan
 
-CALM_S = 60.0
+RESTART_AFTER_CALM_S = 60.0
 """Seconds without load before a stopped node starts again."""
 MEMORY_CALM_S = 300.0
 """Longer wait after a memory shortage: stopping the trainer frees memory itself, so free memory says little at
 first."""
-HOLD_S = 2.0
+STOP_AFTER_LOAD_S = 2.0
 """Seconds that a load must last before a running node stops: longer than one reading, short enough to give way
 within five seconds."""
-STALLED_LIMIT = 0.10
-_EASED = 0.8
-_COOLER_C = 10.0
-_FREER = 3.0
+STALLED_LIMIT = 0.10  # share of the time that programs wait for memory
+_EASED = 0.8  # hysteresis: a stopped node starts again below this share of a limit
+_COOLER_C = 10.0  # the same for temperatures, in degrees
+_FREER = 3.0  # the same for free memory: this many times its limit
 
 
 class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class Cause(NamedTuple):
     setting: str
     holds: Callable[[DesktopFacts, RuleSettings, bool], bool]
     hold_s: float = 0.0
-    calm_s: float = CALM_S
+    calm_s: float = RESTART_AFTER_CALM_S
 
     def wanted(self, settings: RuleSettings) -> bool:
         """Whether the owner has this rule on: a switch that does not allow it, a limit, or a list."""
@@ -138,7 +138,7 @@ LOAD_CAUSES = (
         ("memory_free", "memory_stalled"),
         "memory_limit",
         _memory_short,
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
         MEMORY_CALM_S,
     ),
     Cause(
@@ -147,7 +147,7 @@ LOAD_CAUSES = (
         ("temperature_c", "too_hot"),
         "temperature_limit_c",
         _hot,
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
     Cause(
         Reason.CPU,
@@ -155,7 +155,7 @@ LOAD_CAUSES = (
         ("cpu_others",),
         "cpu_limit",
         lambda facts, settings, eased: _over(facts.cpu_others, settings.cpu_limit, eased),
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
     Cause(
         Reason.GPU,
@@ -163,7 +163,7 @@ LOAD_CAUSES = (
         ("gpu_others",),
         "gpu_limit",
         lambda facts, settings, eased: _over(facts.gpu_others, settings.gpu_limit, eased),
-        HOLD_S,
+        STOP_AFTER_LOAD_S,
     ),
 )
 """Checked after the idle time."""

@@ -14,9 +14,9 @@ import msgspec
 
 from app.desktop.facts import steady_s
 
-LONGEST_SNOOZE_S = 31 * 24 * 3600.0
-_MORNING = 8
-_NIGHT_ENDS = 4
+LONGEST_SNOOZE_S = 31 * 24 * 3600.0  # a month; a longer pause is a pause without an end
+_MORNING = 8  # o'clock
+_NIGHT_ENDS = 4  # o'clock; before it "tomorrow" is the morning to come
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ _SERVED_S = 2.0
 def mark_serving(home: Path) -> None:
     """Makes a node of this data folder give way for the next two seconds."""
     now = time.time()
-    with contextlib.suppress(OSError):  # learning then goes on beside it
+    with contextlib.suppress(OSError):  # a full disk: learning then continues meanwhile
         (home / SERVING_FILE).touch()
         os.utime(home / SERVING_FILE, (now, now))
 

@@ -17,7 +17,7 @@ from app.node.rules.setting import (
     AS_AT_FIRST,
     Setting,
     parse_span,
-    refusal,
+    refusal_sentence,
 )
 
 FILE = "settings.json"
@@ -285,7 +285,7 @@ def check(key: str, value: object) -> None:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise PreferenceError(f"There is no setting {key[:40]!r}.")
-    if wrong := refusal(setting, value):
+    if wrong := refusal_sentence(setting, value):
         raise PreferenceError(wrong)
 
 

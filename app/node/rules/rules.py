@@ -22,7 +22,7 @@ from app.node.rules.orders import Moment, Orders, Snooze
 
 __all__ = ["Decision", "RuleSettings", "decide"]
 
-GAP_S = 30.0
+SLEEP_GAP_S = 30.0
 """Seconds without a call of `decide` after which the computer counts as having been asleep: the person who woke
 it is using it."""
 
@@ -206,7 +206,7 @@ def _remember(
     """Returns the orders and the memory, updated with the facts."""
     old = before.memory if before is not None else RuleMemory(at=now.steady)
     eased = before is not None and not ran
-    slept = not 0 <= now.steady - old.at <= GAP_S
+    slept = not 0 <= now.steady - old.at <= SLEEP_GAP_S
     began: dict[Reason, float] = {}
     last: dict[Reason, float] = {}
     orders, ends = _orders(now, settings.orders, old, ran)

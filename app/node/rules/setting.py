@@ -73,8 +73,8 @@ def format_span(span: HourSpan) -> str:
 
 PROBE_EVERY = 10
 """Rounds between measurements, unless a person chooses another number."""
-NAME_LENGTH, NAMES = 80, 50
-TEXT_LENGTH = 500
+MAX_NAME_LENGTH, MAX_NAMES = 80, 50
+MAX_TEXT_LENGTH = 500
 
 Kind = Literal["switch", "number", "choice", "names", "hours", "text"]
 """Types of values: bool; int; the key of an option; list of str; text for `parse_span`; one line of text."""
@@ -110,10 +110,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a switch is shown on while its value is False, because its label says the opposite of its key."""
 
 
-def misfit(setting: Setting, value: object) -> str:
+def expected_value(setting: Setting, value: object) -> str:
     """Returns what a value of this setting must be, if `value` is not allowed; empty if it is.
 
-    >>> misfit(Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9), 12)
+    >>> one = Setting(key="k", kind="number", default=1, group="", label="", help="", least=1, most=9)
+    >>> expected_value(one, 12)
     'a whole number from 1 to 9'
     """
     match setting.kind:
@@ -127,23 +128,25 @@ def misfit(setting: Setting, value: object) -> str:
             options = [option for option, _ in setting.options]
             return "" if value in options else " or ".join(map(str, options))
         case "names":
-            fits = isinstance(value, list) and len(value) <= NAMES and all(map(_is_name, value))
-            return "" if fits else f"a list of at most {NAMES} names of programs"
+            fits = isinstance(value, list) and len(value) <= MAX_NAMES and all(map(_is_name, value))
+            return "" if fits else f"a list of at most {MAX_NAMES} names of programs"
         case "hours":
             return "" if _is_hours(value) else "any, never, or hours such as 22:00-07:00"
         case "text":
-            fits = isinstance(value, str) and len(value) <= TEXT_LENGTH and value.isprintable()
-            return "" if fits else f"one line of at most {TEXT_LENGTH} characters"
+            fits = isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH and value.isprintable()
+            return "" if fits else f"one line of at most {MAX_TEXT_LENGTH} characters"
 
 
-def refusal(setting: Setting, value: object) -> str:
+def refusal_sentence(setting: Setting, value: object) -> str:
     """Returns the sentence for a value that is not allowed; empty if it is allowed."""
-    wanted = misfit(setting, value)
+    wanted = expected_value(setting, value)
     return f"{setting.label} must be {wanted}." if wanted else ""
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != "" and len(value) <= NAME_LENGTH and value.isprintable()
+    return (
+        isinstance(value, str) and value.strip() != "" and len(value) <= MAX_NAME_LENGTH and value.isprintable()
+    )
 
 
 def _is_hours(value: object) -> bool:

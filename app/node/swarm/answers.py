@@ -15,15 +15,15 @@ import msgspec
 
 from app.common import files
 from app.node.round.peers import YOU
-from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
+from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates, QuestionError
 from app.sapo.scoring.sandbox import Sandbox, score_group
-from app.sapo.seeds import hashed
-from app.swarm.intake.reasons import unsafe
-from app.swarm.wire.limits import COMPLETION
+from app.sapo.seeds import hashed_seed
+from app.swarm.intake.reasons import is_unsafe
+from app.swarm.wire.limits import MAX_COMPLETION_CHARS
 
 FOLDER = "answers"
-MAX = 200
+MAX_WAITING_ANSWERS = 200
 """Maximum number of waiting answers; beyond it the owner is asked to wait."""
 KEPT_S = 14 * 24 * 3600
 """Seconds after which an answer that was never used is deleted."""
@@ -43,7 +43,7 @@ class OwnerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def group(self) -> GroupRecord:
         return GroupRecord(
-            coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN
+            coordinates=self.coordinates, completions_G=(self.text,), finished_G=(True,), model=HUMAN_MODEL
         )
 
 
@@ -54,13 +54,13 @@ class AnswerError(ValueError):
 def put(home: Path, answer: OwnerAnswer) -> None:
     """Stores an answer. Raises AnswerError if its text is too long or unsafe or too many are waiting, and
     OSError."""
-    if len(answer.text) > COMPLETION:
-        raise AnswerError(f"That's too long: {COMPLETION} characters at most.")
-    if unsafe(answer.text):
+    if len(answer.text) > MAX_COMPLETION_CHARS:
+        raise AnswerError(f"That's too long: {MAX_COMPLETION_CHARS} characters at most.")
+    if is_unsafe(answer.text):
         raise AnswerError("It holds hidden characters: type it again instead of pasting it.")
-    if len(_paths(home)) >= MAX:
+    if len(_paths(home)) >= MAX_WAITING_ANSWERS:
         raise AnswerError("Your model still has answers of yours to look at. Try again later.")
-    name = f"{hashed('answer', msgspec.json.encode(answer.coordinates), answer.text):013x}.json"
+    name = f"{hashed_seed('answer', msgspec.json.encode(answer.coordinates), answer.text):013x}.json"
     files.write_json(home / FOLDER / name, answer)
 
 
@@ -144,7 +144,7 @@ def _paths(home: Path) -> list[Path]:
 def _checked(answer: OwnerAnswer, sandbox: Sandbox) -> GroupRecord | None:
     """Checks an answer like a peer's group; None if it is wrong or its question may not be trained on."""
     asked = sandbox.questions([answer.coordinates])[0]
-    if isinstance(asked, QuestionError) or asked.held_out or unsafe(answer.text):
+    if isinstance(asked, QuestionError) or asked.held_out or is_unsafe(answer.text):
         return None
     scored = score_group(sandbox, answer.group)
     return (

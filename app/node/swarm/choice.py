@@ -23,12 +23,12 @@ from app.node.swarm.hosting import Hosting, HostingError, own_relays
 from app.node.swarm.member import Find, NowhereError
 from app.swarm.client.places import KnownRelays
 from app.swarm.invite.invite import Invite, InviteError, invite_from_text
-from app.swarm.invite.private import Private, private_invite
+from app.swarm.invite.private import PrivateSwarm, private_invite
 
 if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay
 
-REACH_S = 2.0
+REACH_S = 2.0  # a relay that is there answers sooner
 RELAYS = "relays.json"
 
 
@@ -38,10 +38,10 @@ class SwarmToJoin:
     node hosts."""
 
     invites: tuple[Invite, ...]
-    private: Private | None
+    private: PrivateSwarm | None
 
     @classmethod
-    def named(cls, relays: Sequence[str], private: Private | None) -> SwarmToJoin:
+    def named(cls, relays: Sequence[str], private: PrivateSwarm | None) -> SwarmToJoin:
         """Parses addresses and invite links. Raises UsageError."""
         try:
             invites = [invite_from_text(text) for text in relays]
@@ -77,7 +77,7 @@ def choose(
     remembered: Invite | None = None,
     reached: bool = False,
     found: Sequence[FoundRelay] = (),
-    private: Private | None = None,
+    private: PrivateSwarm | None = None,
 ) -> SwarmChoice:
     """Chooses a swarm: the named relay; else the last relay, if it was `reached` at its address, is on the
     internet (where it will be back), or announces itself under another address; else the first on this network;
@@ -126,7 +126,7 @@ def on_a_network(invite: Invite) -> bool:
 def find_or_host(
     home: Path,
     *,
-    private: Private | None = None,
+    private: PrivateSwarm | None = None,
     say: Callable[[str], None],
     host: bool = True,
 ) -> Find:
@@ -176,19 +176,19 @@ def last_relay(home: Path) -> Invite | None:
     last = KnownRelays(home / RELAYS).last()
     if last is None or last[1].relay in own_relays(home):
         return None
-    with contextlib.suppress(ValueError):  # an address that this version does not take
+    with contextlib.suppress(ValueError):  # this version does not support the address
         return Invite(url=last[0], swarm=last[1].swarm, relay=last[1].relay, room=last[1].room)
     return None
 
 
-def _found(invite: Invite, private: Private | None) -> str:
+def _found(invite: Invite, private: PrivateSwarm | None) -> str:
     sentence = f"A swarm was found on this network, at {invite.url}."
     if private is not None:
         return sentence
     return f"{sentence} Anyone on this network can offer one; only an invite tells whose it is."
 
 
-def _with(private: Private | None, invite: Invite) -> Invite:
+def _with(private: PrivateSwarm | None, invite: Invite) -> Invite:
     return invite if private is None else private_invite(private, invite)
 
 

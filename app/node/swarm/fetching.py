@@ -19,28 +19,28 @@ from typing import cast
 
 import msgspec
 
-from app.common.rate import Bucket, wait_s
+from app.common.rate import Bucket, backoff_s
 from app.node.record.snapshot import Peer
 from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.receipts import Complaint
-from app.swarm.intake.buffer import SHORTEST_ROUND_S, WAITING_OF_FAMILY, PeerBuffer
+from app.swarm.intake.buffer import MAX_WAITING_PER_FAMILY, SHORTEST_ROUND_S, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
-from app.swarm.wire.limits import ARCHIVED_S, LARGE_GROUP
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S, LARGE_GROUP_BYTES
 from app.swarm.wire.protocol import SampleReply, WantedQuestions
 
-PULL_S, AGAIN_S = 6.0, 2.0
+SAMPLE_EVERY_S, MIN_BETWEEN_SAMPLES_S = 6.0, 2.0
 """Seconds between two samples: on average (relays allow twelve a minute), and at least (a few may come in a
 burst)."""
-SOON_S, IDLE_S = 1.0, 15.0
+FIRST_EMPTY_WAIT_S, LONGEST_EMPTY_WAIT_S = 1.0, 15.0
 """Seconds to wait after a sample without groups, at first and at most; doubling, because a new swarm fills
 fast."""
-LOOK_S = 1.0
+CHECK_EVERY_S = 1.0
 """Seconds between two checks whether groups are needed."""
 MAX_AGE_S, MIN_AGE_S = 1800, 120
-MAX = 64
+MAX_GROUPS_PER_SAMPLE = 64
 """Maximum groups of one sample, and maximum levels of families remembered for the archive."""
 LESSON_GROUPS = 24
 """Maximum groups of one sample for lessons."""
@@ -75,16 +75,16 @@ def groups_to_request(external: int, ready: int, round_s: float, accepted: float
     >>> groups_to_request(8, 0, 2.0, 1.0), groups_to_request(8, 0, 2.0, 0.1)
     (24, 48)
     """
-    rounds = math.ceil(PULL_S / max(round_s, 0.5))
+    rounds = math.ceil(SAMPLE_EVERY_S / max(round_s, 0.5))
     missing = external * rounds - ready
-    return max(0, min(MAX, math.ceil(missing / max(accepted, _MIN_ACCEPTED))))
+    return max(0, min(MAX_GROUPS_PER_SAMPLE, math.ceil(missing / max(accepted, _MIN_ACCEPTED))))
 
 
-def oldest_s(max_age: int | None, round_s: float) -> int:
+def max_group_age_s(max_age: int | None, round_s: float) -> int:
     """Returns the maximum age in seconds of a group that is still useful in this node's next round.
 
-    >>> oldest_s(4, 2.0), oldest_s(4, 100.0), oldest_s(4, 9000.0), oldest_s(None, 2.0)
-    (120, 400, 1800, 1800)
+    >>> [max_group_age_s(4, round_s) for round_s in (2.0, 100.0, 9000.0)], max_group_age_s(None, 2.0)
+    ([120, 400, 1800], 1800)
     """
     if max_age is None:
         return MAX_AGE_S
@@ -132,10 +132,14 @@ class PeerFetcher:
                 await self._fetch_for_lessons()
                 fetched = await self._fetch()
             if fetched is None:  # offline, resting, or enough is ready
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(CHECK_EVERY_S)
                 continue
             empty = 0 if fetched else empty + 1
-            await self._pause(AGAIN_S if fetched else wait_s(empty, first_s=SOON_S, longest_s=IDLE_S))
+            await self._pause(
+                MIN_BETWEEN_SAMPLES_S
+                if fetched
+                else backoff_s(empty, first_s=FIRST_EMPTY_WAIT_S, longest_s=LONGEST_EMPTY_WAIT_S)
+            )
 
     def on_round_over(self, own_P: Sequence[GroupRecord]) -> None:
         """Called with a round's own groups once it is saved. Records which levels were solved, and wakes the
@@ -144,17 +148,17 @@ class PeerFetcher:
             where = own.coordinates
             self._solved.pop((where.family, where.level), None)
             self._solved[where.family, where.level] = any(own.rewards_G)
-        while len(self._solved) > MAX:
+        while len(self._solved) > MAX_GROUPS_PER_SAMPLE:
             self._solved.popitem(last=False)
         self._round_over.set()
 
     async def _pause(self, seconds: float) -> None:
-        """Waits `seconds`, or until a round is over, but at least SOON_S."""
+        """Waits `seconds`, or until a round is over, but at least FIRST_EMPTY_WAIT_S."""
         self._round_over.clear()
-        await asyncio.sleep(min(seconds, SOON_S))
-        if seconds > SOON_S:
+        await asyncio.sleep(min(seconds, FIRST_EMPTY_WAIT_S))
+        if seconds > FIRST_EMPTY_WAIT_S:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds - SOON_S):
+                async with asyncio.timeout(seconds - FIRST_EMPTY_WAIT_S):
                     await self._round_over.wait()
 
     async def _fetch(self) -> int | None:
@@ -164,12 +168,12 @@ class PeerFetcher:
         k = groups_to_request(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
             return None
-        oldest = oldest_s(self._recipe.max_age, buffer.round_s)
+        oldest = max_group_age_s(self._recipe.max_age, buffer.round_s)
         batch = await self._client.sample(k, self.families, oldest)
         if batch is None:
             return None
         archived = None
-        if not batch.eligible:  # no one else is here
+        if not batch.eligible:  # there are no other nodes
             archived = await self._client.recall(k, self._levels())
         fetched = len((archived or batch).items)
         self._budget.take(_bytes(archived or batch), time.monotonic())
@@ -180,16 +184,16 @@ class PeerFetcher:
         """Fetches one sample of families that wait for a lesson, and from the archive what online peers do not
         provide. Does nothing if none wait or the byte quota is used up."""
         families = self._short_of_groups()
-        if not families or self._left() < LESSON_GROUPS * LARGE_GROUP:
+        if not families or self._left() < LESSON_GROUPS * LARGE_GROUP_BYTES:
             return
         batch = await self._client.sample(LESSON_GROUPS, families, MAX_AGE_S)
         if batch is None:
             return
         await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
-        if 2 * came < LESSON_GROUPS:  # nobody is here, or what is here is too old or was given before
+        if 2 * came < LESSON_GROUPS:  # no other nodes, or their groups are too old or were sent before
             tasks = [WantedQuestions(family=family, level=level) for level in (0, 1) for family in families]
-            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX])
+            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX_GROUPS_PER_SAMPLE])
             if archived is not None:
                 await self._take_in(archived, archived=True)
                 taken += _bytes(archived)
@@ -207,7 +211,7 @@ class PeerFetcher:
         counts = Counter(
             group.coordinates.family for group in self.buffer.waiting_groups() if group.id not in taught
         )
-        short = [family for family in self.for_lessons if counts[family] < WAITING_OF_FAMILY]
+        short = [family for family in self.for_lessons if counts[family] < MAX_WAITING_PER_FAMILY]
         begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
         return tuple(begun if len(begun) == LESSON_FAMILIES else short)
 
@@ -217,12 +221,12 @@ class PeerFetcher:
         # The check makes questions and scores answers in the sandbox, which may take seconds.
         now_ms = self._client.now_ms
         sifted = await asyncio.to_thread(
-            self._intake.check_batch, batch.items, now_ms, ARCHIVED_S if archived else None
+            self._intake.check_batch, batch.items, now_ms, ARCHIVE_MAX_AGE_S if archived else None
         )
         self.received += len(batch.items)
         fresh = 0
         for group in sifted.checked:
-            if archived:  # it is as old as it was left; here it is new
+            if archived:  # an archived group's age counts from its arrival here
                 group = msgspec.structs.replace(group, since_ms=self._client.now_ms)
             if self.buffer.add(group):
                 fresh += 1

@@ -22,21 +22,21 @@ import msgspec
 
 from app.common import files
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, without_secrets, working_folder
+from app.common.process.surroundings import child_environment, without_secrets, working_folder
 from app.common.rate import Backoff
 from app.node.record.errors import NodeError
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire.protocol import SOCKET_PATH
 
-PORT = 8777
+DEFAULT_PORT = 8777
 SWARM = "shoal"
 OPENING_S = 90.0
 """Maximum seconds that a hosted relay may take to open: a busy computer is slow to start a process."""
 _CLOSING_S = 1.0
 _LIVED_S = 60.0
 """A relay that ran for this many seconds had started properly, so the backoff between restarts is reset."""
-_TRIES = 4
+_TRIES = 4  # the usual port three times, then any free one
 
 Say = Callable[[str], None]
 
@@ -56,7 +56,7 @@ class Hosting:
     """A running relay. `own`: the address for this node. `invite`: the one for others on the network. Neither
     `invite` nor `sentence` contains the secret of a private swarm."""
 
-    def __init__(self, home: Path, private: Private | None, lan: bool, say: Say) -> None:
+    def __init__(self, home: Path, private: PrivateSwarm | None, lan: bool, say: Say) -> None:
         swarm = SWARM if private is None else private.swarm
         self._private, self._lan, self._say = private, lan, say
         self._folder = home / "relay" / swarm
@@ -69,7 +69,7 @@ class Hosting:
 
     @classmethod
     async def start(
-        cls, home: Path, *, private: Private | None = None, lan: bool = True, say: Say = lambda _: None
+        cls, home: Path, *, private: PrivateSwarm | None = None, lan: bool = True, say: Say = lambda _: None
     ) -> Hosting:
         """Opens the relay at its last port, else at 8777, else at any. `lan` opens it to others on the network
         and announces it; without it only this computer can connect. Raises HostingError."""
@@ -94,12 +94,12 @@ class Hosting:
                 await self._process.wait()
             if time.monotonic() - self._began > _LIVED_S:
                 pace = Backoff()
-            pace = pace.failed(time.monotonic(), random())
+            pace = pace.after_failure(time.monotonic(), random())
             wait = pace.wait_s(time.monotonic())
             self._say(f"The relay on this computer stopped on its own; it starts again in {wait:.0f} seconds.")
             await asyncio.sleep(wait)
             with contextlib.suppress(HostingError):
-                await self._open(urllib.parse.urlsplit(self.own.url).port or PORT)
+                await self._open(urllib.parse.urlsplit(self.own.url).port or DEFAULT_PORT)
 
     async def close(self) -> None:
         """Ends the relay, which says goodbye to its clients; waits at most a second for that."""
@@ -116,11 +116,11 @@ class Hosting:
         for attempt in range(_TRIES):
             last = attempt == _TRIES - 1
             try:
-                return await self._open(0 if last else kept or PORT)
+                return await self._open(0 if last else kept or DEFAULT_PORT)
             except HostingError:
                 if last:
                     raise
-                # its predecessor may still be saying good-bye
+                # the relay before it may still be closing
                 await asyncio.sleep(1.0 if kept else 0.0)
                 if kept is None:
                     return await self._open(0)
@@ -134,7 +134,7 @@ class Hosting:
         try:
             line = await asyncio.wait_for(process.stdout.readline(), OPENING_S)
             said = json.loads(line)
-            self._settle(urllib.parse.urlsplit(said["url"]).port or PORT, parse(said["invite"]))
+            self._settle(urllib.parse.urlsplit(said["url"]).port or DEFAULT_PORT, parse(said["invite"]))
         except (TimeoutError, ValueError, KeyError, TypeError) as error:
             await self.close()
             raise HostingError(self._why(mark)) from error
@@ -151,7 +151,7 @@ class Hosting:
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=log,
-                    env=surroundings(without_secrets()),
+                    env=child_environment(without_secrets()),
                     cwd=working_folder(),
                     **detached_popen_kwargs(),
                 )

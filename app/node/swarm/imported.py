@@ -19,20 +19,20 @@ import msgspec
 from app.node.history import history
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord, informative
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, SandboxSuspended
 from app.swarm.identity.identity import Identity, IdentityError
 from app.swarm.identity.storage import public_identity
 from app.swarm.intake import archive
 from app.swarm.intake.archive import ArchivedGroup, ArchiveError
-from app.swarm.intake.buffer import WAITING_OF_FAMILY, PeerBuffer
+from app.swarm.intake.buffer import MAX_WAITING_PER_FAMILY, PeerBuffer
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Body, public_model_name, seal, task_of
 from app.swarm.wire.limits import Refused
 
 SWARM = "handed-on"
 """The swarm id in the signatures of a model's own groups that are exported to a file."""
-OWN_OF_FAMILY = 64
+MAX_OWN_OF_LEVEL = 64
 """Maximum own groups of one family and level in a file; the latest are taken."""
 _LOOK_S = 20.0
 """Seconds between two checks for a newly imported file."""
@@ -73,7 +73,9 @@ def _latest(file: Path) -> list[ArchivedGroup]:
         with contextlib.suppress(Refused, msgspec.MsgspecError):  # the file was changed since it was imported
             families.setdefault(task_of(line.group).family, []).append(line)
     return [
-        line for some in families.values() for line in archive.select_within_limits(some, 2 * WAITING_OF_FAMILY)
+        line
+        for some in families.values()
+        for line in archive.select_within_limits(some, 2 * MAX_WAITING_PER_FAMILY)
     ]
 
 
@@ -98,9 +100,9 @@ def own_groups(folder: Path, model: str, identity: Identity) -> Iterator[Archive
         rows = history.own_groups(db)
     for number, row in enumerate(rows, 1):
         at = row.coordinates
-        if at.family not in FAMILIES or at.version != VERSION or not informative(row.rewards_G):
+        if at.family not in FAMILIES or at.version != QUESTIONS_VERSION or not informative(row.rewards_G):
             continue
-        if told.setdefault((at.family, at.level), 0) >= OWN_OF_FAMILY:
+        if told.setdefault((at.family, at.level), 0) >= MAX_OWN_OF_LEVEL:
             continue
         group = GroupRecord(
             coordinates=at,

@@ -19,7 +19,7 @@ from random import Random
 from statistics import mean
 
 from app.common import files
-from app.common.rate import wait_s
+from app.common.rate import backoff_s
 from app.learning.choosing import JudgedGroup
 from app.node.data import question_sets
 from app.node.record import events
@@ -33,7 +33,7 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
 from app.sapo.scoring.sandbox import Sandbox, SandboxError
-from app.sapo.sets.question_set import QuestionSet, is_own
+from app.sapo.sets.question_set import QuestionSet, is_owners_set
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import ReceiptCounter
@@ -99,7 +99,7 @@ class SwarmMember:
         self._folder, self._find = folder, find
         self._recipe, self._external = recipe, external
         self._known = self._families = _puzzles(families)
-        self._own = tuple(family for family in families if is_own(family))
+        self._own = tuple(family for family in families if is_owners_set(family))
         self._agreed, self._private = shared, False
         self._for_lessons: tuple[str, ...] = ()
         self._swarm: str | None = None
@@ -132,7 +132,7 @@ class SwarmMember:
     def practise_families(self, families: Iterable[str]) -> None:
         families = tuple(families)
         self._families = _puzzles(families)
-        self._own = tuple(family for family in families if is_own(family))
+        self._own = tuple(family for family in families if is_owners_set(family))
         self.buffer.set_trained_families(families)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
@@ -159,7 +159,9 @@ class SwarmMember:
         self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:
         shared = {one.family for one in self._shared}
-        own_P = [own for own in own_P if (family := own.coordinates.family) in shared or not is_own(family)]
+        own_P = [
+            own for own in own_P if (family := own.coordinates.family) in shared or not is_owners_set(family)
+        ]
         self._keep_out(own_P)
         self._publish(own_P)
         now = time.monotonic()
@@ -170,10 +172,10 @@ class SwarmMember:
         learned = self.buffer.settle_used(judged_P)
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
-            self._fetcher.on_round_over([own for own in own_P if not is_own(own.coordinates.family)])
+            self._fetcher.on_round_over([own for own in own_P if not is_owners_set(own.coordinates.family)])
             if self._client is not None and self._receipts():
                 self._client.thank(learned)
-            with contextlib.suppress(OSError):  # a figure, which the next round writes again
+            with contextlib.suppress(OSError):  # only a figure; the next round writes it again
                 self._thanked.save()
         self._refresh()
         self._tell_figures()
@@ -194,7 +196,7 @@ class SwarmMember:
     def share(self, scored: GroupRecord) -> bool:
         client = self._client
         if (
-            is_own(scored.coordinates.family)
+            is_owners_set(scored.coordinates.family)
             or client is None
             or not client.accepts_human_groups
             or not client.publish(scored, scored.rewards_G)
@@ -249,7 +251,7 @@ class SwarmMember:
             steady = time.monotonic() - began > _LONGEST_AGAIN_S
             failures = 1 if steady else failures + 1
             self.reporter.explain_alone(why)
-            await asyncio.sleep(wait_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
+            await asyncio.sleep(backoff_s(failures, first_s=_AGAIN_S, longest_s=_LONGEST_AGAIN_S))
 
     async def _share(self) -> None:
         """Takes part in the swarm until an error. Raises IdentityError, NowhereError, OutboxError and
@@ -322,7 +324,7 @@ class SwarmMember:
 
     def _save_waiting(self) -> None:
         if self._swarm is not None:
-            with contextlib.suppress(OSError):  # they would come again some day
+            with contextlib.suppress(OSError):  # a relay could send them again later
                 files.write_json(self._folder / WAITING_FILE, self.buffer.save_waiting(self._swarm))
 
     @property
@@ -351,7 +353,7 @@ class SwarmMember:
             return
         sealing = {one.family: one.encrypt_group for one in self._shared}
         for own in self._rng.sample(lessons, min(len(lessons), self._client.groups_to_publish())):
-            group = sealing[family](own) if is_own(family := own.coordinates.family) else own
+            group = sealing[family](own) if is_owners_set(family := own.coordinates.family) else own
             self._published += self._client.publish(group, own.rewards_G)
 
     def _linked(self, link: ConnectionStatus) -> None:
@@ -389,7 +391,7 @@ class SwarmMember:
         """Stores a question set handed out by the class, for the owner to look at."""
 
         def keep() -> None:
-            if question_sets.offer(self._folder, content):
+            if question_sets.store_offered_set(self._folder, content):
                 loop.call_soon_threadsafe(
                     self.reporter.say,
                     "Your teacher offers you questions. Look at them on Skills before you add them.",
@@ -406,7 +408,7 @@ class SwarmMember:
 def _puzzles(families: Iterable[str]) -> tuple[str, ...]:
     """Returns the families without the owner's question sets, of which not even the names may leave this
     computer."""
-    return tuple(family for family in families if not is_own(family))
+    return tuple(family for family in families if not is_owners_set(family))
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

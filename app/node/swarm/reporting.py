@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from app.common.text import span
+from app.common.text import rounded_duration
 from app.node.record import events
 from app.node.record.snapshot import SwarmView
 from app.node.swarm.fetching import PeerFetcher
@@ -25,7 +25,7 @@ from app.swarm.identity.storage import StoredIdentity
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.invite.invite import Invite
 
-CLOCKS_S = 300.0
+HARMLESS_CLOCK_ERROR_S = 300.0
 """Clock differences below this many seconds are harmless, since groups are valid for hours."""
 _LOOKING = "Looking for a swarm."
 
@@ -85,7 +85,7 @@ class SwarmReporter:
     def linked(self, link: ConnectionStatus) -> None:
         """Reports a changed connection to a relay."""
         if link.state == "connected":
-            self._explained = ""  # the same trouble is news again
+            self._explained = ""  # the same problem is reported again
         self._tell(events.LinkChanged(**msgspec.structs.asdict(link)))
 
     def refresh(self, client: Client, fetcher: PeerFetcher) -> None:
@@ -170,11 +170,11 @@ class SwarmReporter:
                 self.say(f"{number} models say they learned {title} from yours.")
 
     def _compare_clocks(self, status: Status) -> str:
-        """Returns a sentence if this computer's clock and the relay's differ by CLOCKS_S or more; the owner is
-        told once. Shoal stamps groups with the relay's time, so nothing is lost."""
-        if not status.connected or abs(status.clock_offset_ms) < CLOCKS_S * 1000:
+        """Returns a sentence if this computer's clock and the relay's differ by HARMLESS_CLOCK_ERROR_S or
+        more; the owner is told once. Shoal stamps groups with the relay's time, so nothing is lost."""
+        if not status.connected or abs(status.clock_offset_ms) < HARMLESS_CLOCK_ERROR_S * 1000:
             return ""
-        apart = span(abs(status.clock_offset_ms) / 1000)
+        apart = rounded_duration(abs(status.clock_offset_ms) / 1000)
         sentence = (
             f"This computer's clock and the relay's are {apart} apart. Check this computer's date and time."
         )

@@ -26,7 +26,7 @@ from app.node.record.snapshot import Snapshot
 _LARGE = ("answers", "swarm")
 _READ = ("curve", "families", "last")
 """Fields that a window gets from the history and the records instead."""
-_PIECE = 4096
+_PIECE = 4096  # bytes read at a time
 
 
 class SnapshotLines:
@@ -97,7 +97,7 @@ def log_line(event: events.Event) -> str | None:
             where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
             return f"{event.model} on {where}, {event.recipe} recipe, {at}."
         case Round():
-            return f"Round {event.round}: {'; '.join(event.gist)}; {event.seconds:.1f} s."
+            return f"Round {event.round}: {'; '.join(event.short_phrases)}; {event.seconds:.1f} s."
         case Probe():
             return f"{event.subject} after round {event.round}: {event} of {event.questions}."
         case (

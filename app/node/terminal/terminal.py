@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
-from app.common.text import safe_line, span
+from app.common.text import rounded_duration, safe_line
 from app.node.record import records
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
@@ -54,7 +54,7 @@ class Terminal:
         state = (snapshot, int(now), self._console.size)
         if state != self._drawn:
             self._drawn = state
-            self._live.update(picture(snapshot, *self._console.size, now, self.keys), refresh=True)
+            self._live.update(draw_view(snapshot, *self._console.size, now, self.keys), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
@@ -69,7 +69,7 @@ def _noted(snapshot: Snapshot, said: str) -> Snapshot:
     return msgspec.structs.replace(snapshot, note=said, noted_at=snapshot.started_at)
 
 
-def picture(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
+def draw_view(snapshot: Snapshot, width: int, height: int, now: float, keys: bool = True) -> RenderableType:
     """Draws the whole view for a terminal of this size, at least 40 columns and 14 lines."""
     width, height = max(40, width), max(14, height)
     swarm = swarm_panel(snapshot.swarm, width) if snapshot.swarm is not None else None
@@ -92,7 +92,7 @@ def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
     line.append(f" {safe_line(snapshot.model)}", style="bold")
     line.append(" · learning on its own" if snapshot.swarm is None else " · learning with others")
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
@@ -114,7 +114,7 @@ def _phase(snapshot: Snapshot, width: int, now: float) -> Text:
         )
         line.append(f"{where}{span}", style="bold")
         line.append(f"  {progress_line(snapshot)}", style=style)
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def _curve(snapshot: Snapshot, width: int, height: int) -> Panel:
@@ -140,7 +140,7 @@ def swarm_panel(view: SwarmView, width: int) -> Panel:
     """Draws where this node is connected, and what it sends and receives."""
     lines = [_link(view), _shared(view)]
     return Panel(
-        Group(*(cut(line, width - 4) for line in lines)),
+        Group(*(one_line(line, width - 4) for line in lines)),
         title=f"swarm [bold magenta]{view.name}[/]" if view.name else "swarm",
         title_align="left",
         border_style="bright_black",
@@ -185,7 +185,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def cut(line: Text, width: int) -> Text:
+def one_line(line: Text, width: int) -> Text:
     """Shortens the text to one line, with an ellipsis if it is longer."""
     line.no_wrap, line.overflow, line.end = True, "ellipsis", "\n"
     line.truncate(width, overflow="ellipsis")
@@ -206,7 +206,7 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
         row = Text("✓ " if solved else "· ", style="bold green" if solved else "bright_black")
         row.append(shown, style="bright_black")
         row.append("  " + completion, style="green" if solved else "")
-        rows.append(cut(row, width - 4))
+        rows.append(one_line(row, width - 4))
     if not rows:
         rows = [Text("No answers yet.", style="bright_black")]
     return Panel(
@@ -216,30 +216,32 @@ def _answers(groups: tuple[GroupRow, ...], width: int, lines: int) -> Panel:
 
 
 def _last_round(snapshot: Snapshot, width: int) -> Text:
-    parts = snapshot.last.gist if snapshot.last is not None else []
-    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+    parts = snapshot.last.short_phrases if snapshot.last is not None else []
+    return one_line(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def _footer(snapshot: Snapshot, width: int, now: float) -> Text:
     if snapshot.note and now - snapshot.noted_at < _NOTE_S:
-        return cut(Text(" " + safe_line(snapshot.note), style="yellow"), width)
+        return one_line(Text(" " + safe_line(snapshot.note), style="yellow"), width)
     parts = []
     if snapshot.safe_at is not None:
-        parts.append(f"round {snapshot.safe_round} saved {span(max(0.0, now - snapshot.safe_at))} ago")
+        parts.append(
+            f"round {snapshot.safe_round} saved {rounded_duration(max(0.0, now - snapshot.safe_at))} ago"
+        )
     if snapshot.last is not None:
         parts.append(f"{snapshot.last.speed:,.0f} tokens/s".replace(",", " "))
         parts.append(f"{snapshot.last.seconds:.1f} s a round")
-    return cut(Text(" " + " · ".join(parts), style="bright_black"), width)
+    return one_line(Text(" " + " · ".join(parts), style="bright_black"), width)
 
 
 def _key_line(snapshot: Snapshot, width: int, keys: bool) -> Text:
     if not keys:
-        return cut(Text(" Ctrl-C stops safely", style="bright_black"), width)
+        return one_line(Text(" Ctrl-C stops safely", style="bright_black"), width)
     paused = snapshot.ruling is not None and snapshot.ruling.reason == Reason.PAUSED.value
     line = Text(" ", style="bright_black")
     for key, does in (("p", "resume" if paused else "pause"), ("q", "quit")):
         line.append(f" {key} ", style="bold black on bright_black").append(f" {does}   ")
-    return cut(line, width)
+    return one_line(line, width)
 
 
 def closing_sentence(snapshot: Snapshot) -> str:
@@ -250,5 +252,5 @@ def closing_sentence(snapshot: Snapshot) -> str:
         else "No round is saved yet."
     )
     rise = snapshot.curve[-1].everyday_rise if snapshot.curve and snapshot.safe_round else None
-    speaks = f" {records.speech_sentence(rise)}" if rise is not None else ""
+    speaks = f" {records.language_sentence(rise)}" if rise is not None else ""
     return f"{curve_sentence(snapshot.curve)}{speaks} {safe}"

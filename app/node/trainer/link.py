@@ -21,12 +21,12 @@ import msgspec
 from app.common.files import prepare_log
 from app.common.process import surroundings as secrets
 from app.common.process.control import detached_popen_kwargs
-from app.common.process.surroundings import surroundings, working_folder
-from app.common.text import span
+from app.common.process.surroundings import child_environment, working_folder
+from app.common.text import rounded_duration
 from app.node.record.errors import DiskFullError
 from app.node.record.reasons import Effort
 from app.node.trainer import messages, solo
-from app.node.trainer.process import BATCH_SHARE, EFFORT, ENGINE, HOME, MEMORY, SOLO
+from app.node.trainer.process import BATCH_SHARE, EFFORT_ENV, ENGINE_ENV, HOME_ENV, MEMORY_ENV, SOLO_FLAG
 from app.skills.answering import SkillAnswer
 from engines import remedy
 from engines.contract import AdapterError, Batch, EngineError, EngineInfo, Messages, StepStats
@@ -94,17 +94,17 @@ class TrainerLink:
     ) -> TrainerLink:
         """Starts the process and returns before it is ready. `alone`: it may not use the network. `note` gets
         sentences of the engine for the owner. `effort` None: the engine uses the resources it finds best.
-        `engine`: one of engines.opening.CHOICES. `home`: the data folder. `share`: factor on the measured
-        memory budget, reduced after deaths from lack of memory. `memory`: maximum bytes it may use (0: no
-        limit)."""
+        `engine`: one of engines.opening.ENGINE_CHOICES. `home`: the data folder. `share`: factor on the
+        measured memory budget, reduced after deaths from lack of memory. `memory`: maximum bytes it may use
+        (0: no limit)."""
         environment = {
-            **surroundings(secrets.without_secrets()),
+            **child_environment(secrets.without_secrets()),
             **(solo.OFFLINE_ENVIRONMENT if alone else {}),
-            **({EFFORT: msgspec.json.encode(effort).decode()} if effort is not None else {}),
-            **({HOME: str(home)} if home is not None else {}),
-            ENGINE: engine,
+            **({EFFORT_ENV: msgspec.json.encode(effort).decode()} if effort is not None else {}),
+            **({HOME_ENV: str(home)} if home is not None else {}),
+            ENGINE_ENV: engine,
             BATCH_SHARE: str(share),
-            MEMORY: str(memory),
+            MEMORY_ENV: str(memory),
             **engine_variables(),
             # Two caches, one plan for every length of a row: by themselves they grew by 6 MB with every step.
             "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
@@ -114,7 +114,7 @@ class TrainerLink:
         with prepare_log(log).open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                *([SOLO] if alone else []),
+                *([SOLO_FLAG] if alone else []),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=errors,
@@ -253,7 +253,9 @@ class TrainerLink:
             line = await asyncio.wait_for(lines.readline(), patience)
         except TimeoutError:
             await self.end(0.0)
-            raise TrainerDied(f"The trainer hasn't answered for {span(patience)}.", _MEMORY) from None
+            raise TrainerDied(
+                f"The trainer hasn't answered for {rounded_duration(patience)}.", _MEMORY
+            ) from None
         if not opening:
             self._silence_s = max(self._silence_s, time.monotonic() - asked)
         return line
@@ -290,4 +292,4 @@ def describe_exit(returncode: int, log: Path) -> TrainerDied:
 
 
 def _engine() -> str:
-    return f"{remedy.repair()}, or choose another --model."
+    return f"{remedy.repair_phrase()}, or choose another --model."

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from app.common.process.memory import give_back
+from app.common.process.memory import free_memory
 from engines.container import memory_left
 from engines.facts import MB
 
@@ -24,7 +24,7 @@ LOW_MEMORY_SHARE = 0.06
 TREND_STEPS = 24
 """Number of steps over which growth is judged."""
 
-GROWTH = 0.25
+GROWTH_SHARE = 0.25  # of what the trainer held at first, over a trend; less is fragmentation
 GROWTH_MB = 256
 """A process keeps growing if over this window it grew by more than this share and this many MB, in most of the
 steps."""
@@ -71,7 +71,7 @@ def grows(readings: Sequence[MemoryReading]) -> bool:
     held = [reading.held_mb for reading in readings[-TREND_STEPS:]]
     ups = sum(after > before for before, after in pairwise(held))
     grown = held[-1] - held[0]
-    return ups >= 0.75 * (TREND_STEPS - 1) and grown > max(GROWTH_MB, GROWTH * held[0])
+    return ups >= 0.75 * (TREND_STEPS - 1) and grown > max(GROWTH_MB, GROWTH_SHARE * held[0])
 
 
 class MemoryWatch:
@@ -96,8 +96,8 @@ class MemoryWatch:
             return None
         last, first = self._readings[-1], self._readings[0]
         self._readings, self._pause = [], COOLDOWN_STEPS
-        give_back()
-        if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH * first.held_mb):
+        free_memory()
+        if not short and self._read().held_mb <= first.held_mb + max(GROWTH_MB, GROWTH_SHARE * first.held_mb):
             return None  # it was free already, only not given back
         done = step_down()
         if done is None:

@@ -23,7 +23,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from app.common.process.control import apply_niceness_to_session
-from app.common.process.memory import limit_memory, trim
+from app.common.process.memory import limit_memory, trim_heap
 from app.node.record.errors import says_disk_full
 from app.node.record.reasons import Effort
 from app.node.trainer import memory, messages, solo
@@ -33,21 +33,19 @@ from engines import opening
 from engines.contract import AdapterError, Completion, Engine, EngineError, TokenSequence, progress
 from engines.sound import explaining_model_errors
 
-# Peers' text as tokens of this node's own model: the tokenizer is in this process.
-
 PROMPT_TOKENS = 1024
 """Maximum prompt tokens; groups with a longer prompt are left out. The longest prompt of the families has about
 300."""
 
 
-def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
+def read_groups(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     """Returns every group as tokens, None for one that does not fit. The log-probs of all groups come from one
     engine call.
 
     Unfinished completions only count as failures in their group's mean, so they are cut to `max_tokens` and not
     measured.
     """
-    sequences_PG = [encoded(engine, group, request.max_tokens) for group in request.groups_P]
+    sequences_PG = [encode_group(engine, group, request.max_tokens) for group in request.groups_P]
     if not request.logprobs:
         return [GroupTokens(sequences_G=one, logprobs_GT=None) if one else None for one in sequences_PG]
     fitting = [
@@ -69,7 +67,7 @@ def read(engine: Engine, request: ReadGroups) -> list[GroupTokens | None]:
     ]
 
 
-def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
+def encode_group(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequence] | None:
     """Returns a group's sequences; None if its prompt or a finished completion is too long or empty."""
     sequences_G = []
     for text, done in zip(group.completions_G, group.finished_G, strict=True):
@@ -88,26 +86,26 @@ def encoded(engine: Engine, group: PeerTexts, max_tokens: int) -> list[TokenSequ
     return sequences_G
 
 
-SOLO = "--solo"
+SOLO_FLAG = "--solo"
 """The trainer's only flag: forbids any use of the network."""
 
-ENGINE = "SHOAL_ENGINE"
-"""Environment variable: one of engines.opening.CHOICES."""
+ENGINE_ENV = "SHOAL_ENGINE"
+"""Environment variable: one of engines.opening.ENGINE_CHOICES."""
 
 BATCH_SHARE = "SHOAL_BATCH_SHARE"
 """Environment variable: factor by which the measured memory budget is multiplied. Below 1 after the trainer
 has run out of memory."""
 
-HOME = "SHOAL_HOME"
+HOME_ENV = "SHOAL_HOME"
 """Environment variable: the data folder, in which engines cache converted models."""
 
 THREADS_ENV = "SHOAL_THREADS"
 """Environment variable: number of CPU threads for the engine, for several nodes on one computer."""
 
-MEMORY = "SHOAL_MEMORY"
+MEMORY_ENV = "SHOAL_MEMORY"
 """Environment variable: maximum bytes of memory of this process; unset or 0 for no limit."""
 
-EFFORT = "SHOAL_EFFORT"
+EFFORT_ENV = "SHOAL_EFFORT"
 """Environment variable: how much of the computer to use, an app.node.record.reasons.Effort as JSON."""
 
 OpenEngine = Callable[[str, int | None, int], Engine]
@@ -117,7 +115,7 @@ OpenEngine = Callable[[str, int | None, int], Engine]
 def main() -> None:
     """Runs the trainer with the engine that the node chose."""
     apply_niceness_to_session()
-    most = os.environ.get(MEMORY, "")
+    most = os.environ.get(MEMORY_ENV, "")
     if most.isdecimal() and int(most):
         limit_memory(int(most))
     serve(_open, beforehand=_prepare)
@@ -132,7 +130,7 @@ def _prepare() -> None:
 
 
 def _wanted() -> str:
-    return os.environ.get(ENGINE) or opening.AUTO
+    return os.environ.get(ENGINE_ENV) or opening.AUTO
 
 
 def _open(model: str, rank: int | None, seed: int) -> Engine:
@@ -150,7 +148,7 @@ def _open(model: str, rank: int | None, seed: int) -> Engine:
 
 def given_effort() -> Effort | None:
     """Returns the effort that the node started this trainer with; None if it set none."""
-    text = os.environ.get(EFFORT)
+    text = os.environ.get(EFFORT_ENV)
     return msgspec.json.decode(text, type=Effort) if text else None
 
 
@@ -171,7 +169,7 @@ def serve(open_engine: OpenEngine, beforehand: Callable[[], None] | None = None)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches the whole terminal; the node decides what ends
-    if SOLO in sys.argv[1:]:
+    if SOLO_FLAG in sys.argv[1:]:
         solo.refuse_network()
     source, channel = own_standard_streams()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -204,7 +202,7 @@ def _work(open_engine: OpenEngine, requests: queue.SimpleQueue[bytes], channel: 
                     reply = reply_to(engine, request, lambda message: _send(channel, message), rest)
                 if isinstance(reply, messages.StepDone):
                     proved = True
-                    trim()
+                    trim_heap()
                     if sentence := watch.after_step(engine.step_down):
                         getattr(engine, "notes", []).append(sentence)
         except Exception as error:
@@ -251,7 +249,7 @@ def reply_to(
             rest.after(stats.seconds)
             return messages.StepDone(number=number, stats=stats)
         case messages.ReadGroups():
-            return messages.ReadAll(number=number, readings_P=read(engine, request))
+            return messages.ReadAll(number=number, readings_P=read_groups(engine, request))
         case messages.AnswerQuestions():
             answers_P = answer(engine, request.prompts_P, request.labels, request.max_tokens)
             return messages.Answered(number=number, answers_P=answers_P)

@@ -22,11 +22,11 @@ from app.swarm.wire.protocol import RelayId
 PATH = "/v1/operator"
 MAX_ORDER_BYTES = 8 * 1024
 """Maximum size of a signed command in bytes."""
-HOLDS_S = 60
+ORDER_VALID_S = 60
 """A command is valid from this many seconds before its time to as many after it."""
-LONGEST_BAN_S = 10 * 365 * 86_400
+LONGEST_BAN_S = 10 * 365 * 86_400  # ten years
 _DOMAIN = b"shoal-operator-v1\0"
-_ORDERS = 10_000
+_ORDERS = 10_000  # nonces remembered for ORDER_VALID_S; further orders are refused
 
 Words = Annotated[str, msgspec.Meta(max_length=200)]
 Target = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -177,11 +177,11 @@ class OrderChecker:
             raise Rejected(f"The relay does not know such an order: {error}.") from error
         if order.relay != self._relay:
             raise Rejected(f"The order is for the relay {order.relay}, and this is {self._relay}.")
-        if abs(order.time_ms - now_ms) > HOLDS_S * 1000:
+        if abs(order.time_ms - now_ms) > ORDER_VALID_S * 1000:
             raise Rejected("The order is not from this minute: is the clock right?")
         if order.time_ms < self._started_ms:  # it may have been carried out before the relay started again
             raise Rejected("The order is from before this relay started: give it again.")
-        oldest = now_ms - 2 * HOLDS_S * 1000
+        oldest = now_ms - 2 * ORDER_VALID_S * 1000
         while self._seen and next(iter(self._seen.values())) < oldest:
             self._seen.popitem(last=False)
         if order.nonce in self._seen or len(self._seen) >= _ORDERS:

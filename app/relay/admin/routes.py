@@ -25,10 +25,10 @@ from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite, invite_from_text
 from app.swarm.wire.protocol import SOCKET_PATH
 
-FIGURES_S = 1.0
+FIGURES_CACHED_S = 1.0
 """Seconds for which the page's figures are cached, independent of the number of visitors."""
-READ_S = 5.0
-PUBLISHERS = 10
+READ_S = 5.0  # an order is one small request
+TOP_PUBLISHERS = 10  # lines of a terminal's answer
 
 
 class AdminRoutes:
@@ -103,7 +103,7 @@ class AdminRoutes:
 
     async def _page(self, request: web.Request) -> web.Response:
         now = self._state.clock()
-        if self._view is None or now - self._viewed >= FIGURES_S:
+        if self._view is None or now - self._viewed >= FIGURES_CACHED_S:
             self._view, self._viewed = self._figures(), now
         view = msgspec.structs.replace(self._view, url=self._rules.public or self._url(request))
         return web.Response(
@@ -204,7 +204,9 @@ class AdminRoutes:
         state = self._state
         stats, here = state.stats(), state.presence.counts()
         addresses = self._addresses()
-        most = sorted(state.window.peers, key=lambda key: -state.window.author(key).queue.groups)[:PUBLISHERS]
+        most = sorted(state.window.peers, key=lambda key: -state.window.author(key).queue.groups)[
+            :TOP_PUBLISHERS
+        ]
         return RelayStatus(
             relay=state.relay,
             swarm=state.swarm,

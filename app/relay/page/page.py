@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from app.common.text import exact_span
+from app.common.text import exact_duration
 from app.sapo.families import FAMILIES
 
-REFRESH_S = 10
-MAX_ROWS, MAX_NODES = 12, 24
+REFRESH_S = 10  # seconds; figures change as slowly
+MAX_ROWS, MAX_NODES = 12, 24  # families and nodes that fit a screen
 
 _STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -101,9 +101,9 @@ def render(view: RelayPage) -> bytes:
     facts = (
         ("Groups in the last hour", _number(sum(view.hour.values()))),
         ("To learn from now", _number(view.window)),
-        ("The oldest of them", "none" if view.oldest_s is None else exact_span(view.oldest_s)),
+        ("The oldest of them", "none" if view.oldest_s is None else exact_duration(view.oldest_s)),
         ("Ever stored", _number(view.stored)),
-        ("Up for", exact_span(view.uptime_s)),
+        ("Up for", exact_duration(view.uptime_s)),
     )
     state = "<em>open</em>" if view.ready else '<em class="not">starting</em>'
     return "".join(
@@ -159,7 +159,9 @@ def describe_node(one: NodeHere) -> str:
     """
     titles = [FAMILIES[name].title for name in one.families if name in FAMILIES]
     model = "model of unknown size" if one.model == "unknown" else one.model
-    return f"{one.name or 'A node'}: " + ", ".join((model, f"here for {exact_span(one.here_s)}", *titles[:3]))
+    return f"{one.name or 'A node'}: " + ", ".join(
+        (model, f"here for {exact_duration(one.here_s)}", *titles[:3])
+    )
 
 
 def _bars(hour: Mapping[str, int]) -> str:

@@ -15,9 +15,9 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
-from app.common.text import exact_span
+from app.common.text import exact_duration
 from app.relay.page import page
-from app.relay.session.classroom import KEYS_OF_A_COMPUTER, MAX_PUPILS, ClassMeasurement, Classroom, Discovery
+from app.relay.session.classroom import KEYS_PER_COMPUTER, MAX_PUPILS, ClassMeasurement, Classroom, Discovery
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite
@@ -27,10 +27,10 @@ MAX_SHOWN = 12
 """Maximum discoveries on the page; the CSV export contains all."""
 _ARROWS = 90
 """Maximum arcs drawn, those with most groups; the list of students contains all figures."""
-_RING = 46.0
+_RING = 46.0  # percent of the picture
 _NAMED = 24
 """Maximum number of models whose names fit around the ring."""
-_SPARK = (120.0, 26.0)
+_SPARK = (120.0, 26.0)  # width and height in pixels
 
 _STYLE = "".join(
     line.strip()
@@ -47,7 +47,7 @@ HEADERS = {
 
 
 _COMPLETE = (
-    f"The class is complete: more asked to join, and it holds {MAX_PUPILS} models, {KEYS_OF_A_COMPUTER} from "
+    f"The class is complete: more asked to join, and it holds {MAX_PUPILS} models, {KEYS_PER_COMPUTER} from "
     "one computer."
 )
 
@@ -210,11 +210,12 @@ def _discoveries(some: Sequence[Discovery], now: float) -> str:
 def discovery_sentence(one: Discovery, now: float) -> str:
     """Describes a discovery in a sentence. It states the order of events, not a cause."""
     who, what = node_name(one.pupil), FAMILIES[one.family].title
-    ago = exact_span(max(0.0, now - one.at))
+    ago = exact_duration(max(0.0, now - one.at))
     if not one.before or one.after_s is None:
         return f"{who} solved its first {what} on its own, {ago} ago."
     others = " and ".join(node_name(key) for key in one.before)
-    return f"{who} solved its first {what} {exact_span(one.after_s)} after answers of {others} came, {ago} ago."
+    after = exact_duration(one.after_s)
+    return f"{who} solved its first {what} {after} after answers of {others} came, {ago} ago."
 
 
 def skills(room: Classroom) -> bytes:

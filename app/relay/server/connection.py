@@ -26,10 +26,10 @@ from app.swarm.wire.protocol import OLD_SUBPROTOCOL, SUBPROTOCOL, Err
 
 _TURN = 32
 """Frames of one connection that are read in a row before other tasks may run."""
-HEARTBEAT_S = 30.0
+HEARTBEAT_S = 30.0  # routers forget a silent connection after a minute or more
 SEND_S = 20.0
 """Seconds after which a send that the client does not read ends the connection."""
-CLOSING_S = 5.0
+CLOSING_S = 5.0  # a client that does not answer a close is cut off
 _BUFFERED = 60 * 1024
 """Bytes in the transport's buffer above which `send_now` declines; asyncio pauses writers from 64 KB on."""
 
@@ -67,7 +67,7 @@ class RelayConnection:
             return True
         try:
             async with self._lock, asyncio.timeout(SEND_S):
-                # sealed in the order in which it goes out
+                # encrypted in the order in which it is sent
                 kind = WSMsgType.TEXT if self._seal is None else WSMsgType.BINARY
                 await self.socket.send_frame(frame if self._seal is None else self._seal.encrypt(frame), kind)
         except ConnectionError:
@@ -167,7 +167,7 @@ class RelayConnection:
             message = await receive_message(ws)
             heard += 1
             if heard % _TURN == 0:
-                await asyncio.sleep(0)  # what has come already is heard without waiting
+                await asyncio.sleep(0)  # reads what has arrived already without waiting
             if self._late is not None:
                 await asyncio.wait({self._late})
             if self.open is not None and message.type in (WSMsgType.TEXT, WSMsgType.BINARY):

@@ -18,9 +18,9 @@ from app.common.rate import Bucket, Rate
 
 _TEXT, _CLOSE, _LAST = 0x81, 8, 0x80
 """In a frame's first byte: a final text frame, the lowest control opcode, the FIN bit (RFC 6455, 5.2)."""
-FRAMES = Rate(60 * 20, 1000)
+MAX_FRAME_RATE = Rate(60 * 20, 1000)
 """Maximum frames per connection, control frames included: a busy client sends some twenty a minute."""
-MESSAGE_S = 30.0
+MAX_MESSAGE_S = 30.0
 """Maximum seconds from a message's first byte to its last: 64 KB at 2 KB/s."""
 _CUT_OFF = {"unmasked": b"\x88\x02\x03\xea"}
 _AGAINST_RULES = b"\x88\x02\x03\xf0"
@@ -37,10 +37,10 @@ class FrameReader(Protocol):
 class FrameGuard:
     """Reads the frame headers before they reach the reader behind it.
 
-    An unmasked frame, a frame beyond the rate FRAMES, or a message that takes longer than MESSAGE_S ends the
-    connection; `over` is set to the reason, and nothing more is passed on. `take`, once set, is called with
-    every whole text that arrives while no message is pending, and returns whether it handled it. `under_way`
-    counts messages passed on to the reader until `done` is called for each."""
+    An unmasked frame, a frame beyond the rate MAX_FRAME_RATE, or a message that takes longer than
+    MAX_MESSAGE_S ends the connection; `over` is set to the reason, and nothing more is passed on. `take`,
+    once set, is called with every whole text that arrives while no message is pending, and returns whether it
+    handled it. `under_way` counts messages passed on to the reader until `done` is called for each."""
 
     __slots__ = (
         *("_clock", "_frames", "_head", "_left", "_part", "_reader", "_transport"),
@@ -51,7 +51,7 @@ class FrameGuard:
         self, reader: FrameReader, transport: Transport, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._clock = clock
-        self._frames = Bucket(FRAMES.per_min, FRAMES.burst)
+        self._frames = Bucket(MAX_FRAME_RATE.per_min, MAX_FRAME_RATE.burst)
         self._reader = reader
         self._transport = transport
         self._left = 0
@@ -92,7 +92,7 @@ class FrameGuard:
             self._timer.cancel()
             self._timer = None
         if begun and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(MESSAGE_S, self._cut_off, "dripping")
+            self._timer = asyncio.get_running_loop().call_later(MAX_MESSAGE_S, self._cut_off, "dripping")
 
     def _cut_off(self, why: str) -> None:
         self.over = why

@@ -20,7 +20,7 @@ from app.common import signing
 from app.relay.server.server import Server
 
 PATH = "/metrics"
-LAG_EVERY_S = 0.5
+LAG_EVERY_S = 0.5  # seconds; a scrape is rarer
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "relay_"
 

@@ -27,21 +27,21 @@ from app.swarm.wire.protocol import (
     INFO_PATH,
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
-    OPENING,
+    OPENING_HEADER,
     SOCKET_PATH,
     SUBPROTOCOL,
     VERSIONS,
 )
 
-STATS_EVERY_S = 10.0
-CONNECTIONS_OF_AN_ADDRESS = 32
+STATS_EVERY_S = 10.0  # figures for nodes; nobody reads them faster
+CONNECTIONS_PER_ADDRESS = 32  # before a sign-in: a class that joins together
 FEWEST_STRANGERS = 16
 """Minimum number of connections without a sign-in that a relay of any size allows in total."""
 RECONNECT_WITHIN_MS = 10_000
 """Milliseconds over which clients spread their reconnects after a `bye`."""
 SIGN_IN_S = 15.0
 """Seconds after which a connection that has neither signed in nor requested figures is closed."""
-VISIT_S = 60.0
+MAX_VISIT_S = 60.0
 """Seconds after which a connection that has only requested figures is closed."""
 STRANGERS_SHARE, KNOWN_SHARE = 8, 4
 """At most 1/8 of all connections may lack a sign-in, and the last 1/4 is reserved for those and for keys with
@@ -126,12 +126,12 @@ class Server:
             self.state.tally.ended["refused"] += 1
             return refused
         ws, connection = open_socket(), None
-        answer: web.StreamResponse = web.Response(status=400)  # where the client is gone already, to no one
+        answer: web.StreamResponse = web.Response(status=400)  # not delivered if the client has disconnected
         self._addresses.update(networks := _networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
             if sealed is not None:
-                ws = open_socket(noise.TAG)
+                ws = open_socket(noise.TAG_BYTES)
             connection = RelayConnection(ws, session, request.transport, sealed)
             session.deliver = connection.send_now
             await ws.prepare(request)
@@ -189,7 +189,7 @@ class Server:
             )
         private = self.state.access.private
         try:
-            said = bytes.fromhex(request.headers.get(OPENING, ""))
+            said = bytes.fromhex(request.headers.get(OPENING_HEADER, ""))
         except ValueError:
             said = b""
         if private is None:
@@ -200,7 +200,7 @@ class Server:
                 )
             session = Session(self.state, address, said)
             return session, session.hello(), None
-        if len(said) != noise.OPENING:
+        if len(said) != noise.OPENING_BYTES:
             raise Refused(Flaw.NOT_INVITED, "This swarm is private: join it with its six words.")
         handshake = noise.Responder(private.key, private.prologue)
         try:
@@ -225,9 +225,9 @@ class Server:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
-        if self._addresses[address] >= CONNECTIONS_OF_AN_ADDRESS or (
+        if self._addresses[address] >= CONNECTIONS_PER_ADDRESS or (
             (whole := wider_network(address)) is not None
-            and self._addresses[whole] >= QUOTAS_PER_SITE * CONNECTIONS_OF_AN_ADDRESS
+            and self._addresses[whole] >= QUOTAS_PER_SITE * CONNECTIONS_PER_ADDRESS
         ):
             return _later("There are too many connections from this address.", 30)
         now = self.state.clock()
@@ -260,7 +260,7 @@ class Server:
                     connection.session.count_ended("no-sign-in")
                     self._end(connection, f"Sign in within {SIGN_IN_S:.0f} seconds.")
                 elif connection in self._connections and connection.session.key is None:
-                    self._visitors.append((now + VISIT_S - SIGN_IN_S, connection))
+                    self._visitors.append((now + MAX_VISIT_S - SIGN_IN_S, connection))
             while self._visitors and self._visitors[0][0] <= now:
                 connection = self._visitors.popleft()[1]
                 if (
@@ -269,7 +269,7 @@ class Server:
                     and connection.session.address != LOOPBACK
                 ):
                     connection.session.count_ended("visit")
-                    self._end(connection, f"A visit lasts {VISIT_S:.0f} seconds: sign in, or come again.")
+                    self._end(connection, f"A visit lasts {MAX_VISIT_S:.0f} seconds: sign in, or come again.")
 
     def _banned(self, source: Source, ban: Ban) -> None:
         """Closes the connections of a banned key or address, unless it is a shadow ban."""

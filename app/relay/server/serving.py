@@ -23,7 +23,7 @@ from app.swarm.wire.protocol import SOCKET_PATH
 SEND_BUFFER_BYTES = 192 * 1024
 """Size of the system's send buffer per client. Linux uses 4 MB by default (measured), so a few thousand clients
 that do not read would take all memory."""
-STARTING_S = 3.0
+SHOW_URL_AFTER_S = 3.0
 """Seconds after which the URL is shown although the store is still starting; no client is accepted yet."""
 
 LOG_LINES = Rate(10, 100)
@@ -74,7 +74,7 @@ async def serve(
     rules: Rules | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT. `open_state` is called once the address is bound; `opened` is called with
-    the URL when the relay is ready, or after STARTING_S if the store takes longer. Raises OSError if the
+    the URL when the relay is ready, or after SHOW_URL_AFTER_S if the store takes longer. Raises OSError if the
     address cannot be bound, and BackplaneError."""
     stop = asyncio.Event()
     when_asked_to_stop(stop.set)
@@ -101,7 +101,7 @@ async def serve(
     try:
         await web.SockSite(runner, listener, backlog=4096).start()
         async with _measured(server, rules.metrics):
-            await _first(starting, ended, timeout=STARTING_S)
+            await _first(starting, ended, timeout=SHOW_URL_AFTER_S)
             opened(f"ws://{shown}{SOCKET_PATH}", state)
             await _first(starting, ended)
             await ended

@@ -35,10 +35,10 @@ from app.swarm.wire.protocol import (
     Sample,
 )
 
-CONNECTIONS_OF_A_KEY = 2
-NOT_INVITED_S = 60.0
+CONNECTIONS_PER_KEY = 2  # an old connection may still be closing when its node reconnects
+RETRY_NOT_INVITED_S = 60.0
 """Seconds after which a node that may not sign in may ask again: the operator may have allowed it meanwhile."""
-FULL_S, BYTES_S = 30.0, 5.0
+RETRY_WHEN_FULL_S, RETRY_BYTES_S = 30.0, 5.0
 """Seconds after which a node may try again where there is no room for it, or its bytes are used up."""
 
 BUCKETS: Mapping[type[FromClient], str] = {
@@ -104,11 +104,13 @@ def _often(doing: str) -> _Rule:
 
 _BLOCKED = Verdict(Code.BLOCKED, "This key or address is banned here.")
 _NO_CLASS = "This was not agreed on: join with an invite to a class."
-_NO_BYTES = Verdict(Code.RATE_LIMITED, "The bytes of this minute are used up.", BYTES_S)
+_NO_BYTES = Verdict(Code.RATE_LIMITED, "The bytes of this minute are used up.", RETRY_BYTES_S)
 _SILENT = Verdict(None)
 _TWICE = Verdict(Code.INVALID, "This connection has signed in already.", None, True)
-_TOO_MANY = Verdict(Code.RATE_LIMITED, "This key is connected twice already.", FULL_S)
-_FULL = Verdict(Code.RATE_LIMITED, "This relay is nearly full, and has room for keys it knows only.", FULL_S)
+_TOO_MANY = Verdict(Code.RATE_LIMITED, "This key is connected twice already.", RETRY_WHEN_FULL_S)
+_FULL = Verdict(
+    Code.RATE_LIMITED, "This relay is nearly full, and has room for keys it knows only.", RETRY_WHEN_FULL_S
+)
 
 
 _UNZIPPED: _Rule = _without(ZLIB, "Compressed bodies were not agreed on.")
@@ -126,7 +128,7 @@ def _no_bytes(ask: Sample | Recall, facts: Facts) -> Verdict | None:
 def _flawed(auth: Auth, facts: Facts) -> Verdict | None:
     if facts.flaw is None:
         return None
-    later = NOT_INVITED_S if facts.flaw.flaw is Flaw.NOT_INVITED else None
+    later = RETRY_NOT_INVITED_S if facts.flaw.flaw is Flaw.NOT_INVITED else None
     return Verdict(facts.flaw.code, facts.flaw.sentence, later)
 
 
@@ -135,7 +137,7 @@ RULES: Mapping[type[FromClient], tuple[_Rule, ...]] = {
         lambda auth, facts: _TWICE if facts.signed_in else None,
         _flawed,
         _blocked,
-        lambda auth, facts: _TOO_MANY if facts.connections >= CONNECTIONS_OF_A_KEY else None,
+        lambda auth, facts: _TOO_MANY if facts.connections >= CONNECTIONS_PER_KEY else None,
         lambda auth, facts: _FULL if facts.crowded and not facts.known else None,
         lambda auth, facts: too_many_new_keys(facts.wait_s) if facts.wait_s > 0 else None,
     ),

@@ -14,17 +14,17 @@ from app.relay.origin import LOOPBACK
 from app.sapo.families import FAMILIES
 from app.swarm.wire.protocol import ClassProgress
 
-MAX_PUPILS = 200
+MAX_PUPILS = 200  # several school classes
 AWAY_S = 120.0
 """Seconds of silence after which a student may be removed from a full class, so that short-lived keys do not
 block it."""
-KEYS_OF_A_COMPUTER, KEYS_OF_A_NETWORK = 8, 64
+KEYS_PER_COMPUTER, KEYS_PER_NETWORK = 8, 64
 """Maximum keys of one address in a class, including removed ones: for a computer on the local network, and for
 an address on the internet, which may be a whole school."""
 MAX_MEASUREMENTS = 500
 """Maximum measurements kept per student."""
-MAX_DISCOVERIES = 300
-MAX_JOURNEYS = 20_000
+MAX_DISCOVERIES = 300  # the latest; the page shows fewer
+MAX_AUTHOR_READER_PAIRS = 20_000  # half of all pairs of a full class
 
 
 class ClassMeasurement(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ class Classroom:
                 pupil.failed.add(name)
             elif name not in pupil.solved:
                 pupil.solved.add(name)
-                if name in pupil.failed:  # else it could do it from the start
+                if name in pupil.failed:  # otherwise it could solve it from the start
                     self._discovered(key, pupil, name, now)
 
     def published(self, key: bytes, family: str) -> None:
@@ -127,7 +127,7 @@ class Classroom:
         pupil.latest = self._clock()
         pupil.got.setdefault(family, Counter())[author] += 1
         pupil.came[family] = pupil.latest
-        if (author, asker) in self.journeys or len(self.journeys) < MAX_JOURNEYS:
+        if (author, asker) in self.journeys or len(self.journeys) < MAX_AUTHOR_READER_PAIRS:
             self.journeys[author, asker] += 1
 
     def _room_for(self, address: str) -> bool:
@@ -135,7 +135,7 @@ class Classroom:
             return True
         indoors = address.endswith(("/32", "/128"))
         there = sum(one.address == address for one in (*self.pupils.values(), *self.past.values()))
-        return there < (KEYS_OF_A_COMPUTER if indoors else KEYS_OF_A_NETWORK)
+        return there < (KEYS_PER_COMPUTER if indoors else KEYS_PER_NETWORK)
 
     def _made_room(self, now: float) -> bool:
         """Removes a student silent for at least AWAY_S, preferably one without measurements, and its journeys.

@@ -13,7 +13,7 @@ from app.relay.standing import Treatment
 from app.relay.store.backing import CheckedGroup, Unavailable
 from app.relay.store.window import Added
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.wire.body import Body, check_age, unseal
 from app.swarm.wire.frames import envelope_of
 from app.swarm.wire.limits import Code, Refused
@@ -57,9 +57,9 @@ class Publisher:
             wait = state.register_key(author, self._address)
             if wait > 0:
                 return Code.RATE_LIMITED, too_many_new_keys(wait).sentence, wait
-        seen = state.store.sequences.look(author, body.key_seq)
+        seen = state.store.sequences.check(author, body.key_seq)
         if seen != "new":
-            # also where another group bears the number: a shadowed key must not tell the cases apart
+            # also if another group has the number: a shadow-banned key must not see a difference
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
         if treatment == "shadowed":
@@ -94,7 +94,7 @@ class Publisher:
         if added == "duplicate":
             return Code.DUPLICATE, "", None
         state = self._state
-        if is_shared_set_family(record.family):  # no one but its holders can say anything about it
+        if is_shared_set_family(record.family):  # only members can check its groups
             return Code.ACCEPTED, "", None
         state.presence.published(self._key, record.family, model)
         if state.classroom is not None:
@@ -108,8 +108,8 @@ def _no_question(body: Body) -> tuple[Code, str] | None:
     """Returns why the relay has no such question (code and sentence), as far as that is known without
     generating it; None otherwise."""
     task = body.task
-    if task.version != VERSION:
-        return Code.UNSUPPORTED, f"This relay speaks questions of version {VERSION}."
+    if task.version != QUESTIONS_VERSION:
+        return Code.UNSUPPORTED, f"This relay speaks questions of version {QUESTIONS_VERSION}."
     family = FAMILIES.get(task.family)
     if family is None:
         return Code.INVALID, "There is no family of this name."

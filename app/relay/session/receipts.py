@@ -14,11 +14,11 @@ from app.swarm.client.receipts import is_valid_lesson_receipt, is_valid_receipt
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import Receipts, Taught, Thanks
 
-_PASSED = 65_536
+_PASSED = 65_536  # receipts remembered, so that none is forwarded twice
 _AUTHORS, _OF_AUTHOR, _OF_PUPIL = 1024, 64, 256
 """Maximum authors for whom receipts for lessons wait, maximum waiting receipts per author, and maximum receipts
 for lessons forwarded per sending key."""
-_PUPILS = 16_384
+_PUPILS = 16_384  # lesson receipts remembered, for the same reason
 
 
 class ReceiptListener(Protocol):

@@ -117,7 +117,7 @@ class Sampler:
         families = None if ask.families is None else frozenset(ask.families)
         if families is not None:
             if window.sections.keys() <= families:
-                families = None  # all that is here was asked for, which is found in a shorter way
+                families = None  # everything is eligible, which has a shorter path
             else:
                 sections = [section for name in families if (section := window.sections.get(name)) is not None]
                 total = sum([section.groups for section in sections])
@@ -272,7 +272,7 @@ class Sampler:
         return given
 
 
-_LONGEST_WAIT_S = 24 * 3600.0
+_LONGEST_WAIT_S = 24 * 3600.0  # a client takes no longer wait
 
 
 class BatchHeader(msgspec.Struct, tag_field="t", tag="batch", gc=False):

@@ -53,7 +53,7 @@ from app.swarm.wire.signin import check_sign_in, signed_hello
 
 MAX_FAULTS = 32
 """Number of unparsable frames after which a connection is closed."""
-REFUSALS = Rate(60, 100)
+MAX_REFUSAL_RATE = Rate(60, 100)
 """Rate of rate-limit refusals per connection; a client above it ignores the wait it was told, and is
 disconnected."""
 
@@ -219,7 +219,7 @@ class Session:
     def _count_refusal(self) -> None:
         """Counts a refusal for a rate; disconnects a client that keeps asking."""
         if self._refusals is None:
-            self._refusals = Bucket(REFUSALS.per_min, REFUSALS.burst)
+            self._refusals = Bucket(MAX_REFUSAL_RATE.per_min, MAX_REFUSAL_RATE.burst)
         now = self._state.clock()
         if self._refusals.left(now) < 1:
             self.closing = True

@@ -27,11 +27,11 @@ from app.relay.session.receipts import ReceiptForwarder
 from app.relay.session.sampling import Sampler
 from app.relay.standing import Ban, Source, Standing, Standings
 from app.relay.store.backing import Backing, Unavailable
-from app.relay.store.queues import SITE
+from app.relay.store.queues import SITE_CHARS
 from app.relay.store.store import Store
 from app.relay.store.window import Clock
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION
+from app.sapo.questions import QUESTIONS_VERSION
 from app.swarm.wire import limits, signin
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
@@ -55,7 +55,7 @@ CLASS_KEYS = Rate(60, 60)
 """Rate of new keys per address in a class: a whole school joins within minutes."""
 WRITE_EVERY_S = 60.0
 """Seconds between saves of the standings, which are also saved at the end: a kill loses a minute of them."""
-WRITTEN_AT_ONCE = 64
+STANDINGS_PER_WRITE = 64  # a few milliseconds of disk at a time
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
 _TALK = {
     "report": Rate(12, 12),
@@ -67,7 +67,7 @@ _TALK = {
     "erase": Rate(1, 2),
 }
 _ORDER = Rate(60, 30)
-_KNOWN_KEYS = 50_000
+_KNOWN_KEYS = 50_000  # keys that signed in before; the oldest are forgotten
 
 
 class RelayState:
@@ -171,14 +171,14 @@ class RelayState:
     async def write_standings(self) -> None:
         """Saves changed standings to the store. Any that it refuses are retried at the next save."""
         news = list(self.standings.pop_changed().items())
-        for start in range(0, len(news), WRITTEN_AT_ONCE):
+        for start in range(0, len(news), STANDINGS_PER_WRITE):
             put = [
                 self.store.backing.kv_put(
                     f"standing.{key.hex()}",
                     None if known is None else msgspec.json.encode(known),
                     0.0 if known is None else known.until,
                 )
-                for key, known in news[start : start + WRITTEN_AT_ONCE]
+                for key, known in news[start : start + STANDINGS_PER_WRITE]
             ]
             outcomes = await asyncio.gather(*put, return_exceptions=True)
             for (key, _), outcome in zip(news[start:], outcomes, strict=False):
@@ -190,7 +190,7 @@ class RelayState:
     async def _tell(self) -> None:
         while True:
             self.store.backing.presence(relays.encode_summary(self.presence.keys))
-            await asyncio.sleep(relays.EVERY_S)
+            await asyncio.sleep(relays.SUMMARY_EVERY_S)
 
     def now_ms(self) -> int:
         """The current time in Unix milliseconds."""
@@ -235,7 +235,9 @@ class RelayState:
         whole = wider_network(address)
         names = (address,) if whole is None else (whole, address)
         salt = self.store.backing.salt
-        return "-".join(blake2b(one.encode(), digest_size=SITE // 2, key=salt).hexdigest() for one in names)
+        return "-".join(
+            blake2b(one.encode(), digest_size=SITE_CHARS // 2, key=salt).hexdigest() for one in names
+        )
 
     def _count_stored(self, family: str, age_s: float) -> None:
         self._stored.append(self.clock() - age_s)
@@ -300,7 +302,7 @@ class RelayState:
             pow_bits=self.pow_bits,
             caps=self.caps,
             families=tuple(sorted(FAMILIES)),
-            versions=(VERSION,),
+            versions=(QUESTIONS_VERSION,),
             limits=limits.RelayLimits(),
             quotas=limits.Quotas(),
         )

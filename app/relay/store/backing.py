@@ -65,7 +65,7 @@ class StoreError(Exception):
     """The backing cannot be used at all; the message says why and what to do."""
 
 
-class Doomed(msgspec.Struct, frozen=True, kw_only=True):
+class GroupsToDelete(msgspec.Struct, frozen=True, kw_only=True):
     """Names the groups to delete: the one with this `id`, or all of a `key` or an `address` (as it is stored)
     that arrived before `until_ms` (Unix milliseconds)."""
 
@@ -114,12 +114,12 @@ class Backing(Protocol):
         1 - w. A key gives its second group, and a network its third, only after a pass over all authors. Raises
         Unavailable."""
 
-    async def forget(self, doomed: Doomed) -> int:
+    async def delete(self, doomed: GroupsToDelete) -> int:
         """Deletes groups from this relay's own disk, the archive included, and returns how many. On return
         their bytes are overwritten. Raises Unavailable."""
 
-    async def erase(self, doomed: Doomed) -> int:
-        """`forget`, and the same in what is shared with other relays, for all groups of a key."""
+    async def delete_everywhere(self, doomed: GroupsToDelete) -> int:
+        """`delete`, and the same in what is shared with other relays, for all groups of a key."""
 
     def presence(self, summary: bytes) -> None:
         """Sends this relay's presence summary to the other relays, if there are any. Never waits; may get
@@ -165,10 +165,10 @@ class Memory:
     ) -> list[ArchivedGroup]:
         return []
 
-    async def forget(self, doomed: Doomed) -> int:
+    async def delete(self, doomed: GroupsToDelete) -> int:
         return 0
 
-    erase = forget
+    delete_everywhere = delete
 
     def presence(self, summary: bytes) -> None:
         pass

@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 
-from app.relay.store.backing import ArchivedGroup, CheckedGroup, Doomed, Weight
+from app.relay.store.backing import ArchivedGroup, CheckedGroup, GroupsToDelete, Weight
 from app.relay.store.queues import site
 from app.swarm.wire.body import Envelope, task_of
-from app.swarm.wire.limits import ARCHIVED_S, Refused
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S, Refused
 from app.swarm.wire.protocol import WantedQuestions
 
-DAY_MS, HOUR_MS = 1000 * ARCHIVED_S, 3600 * 1000
+DAY_MS, HOUR_MS = 1000 * ARCHIVE_MAX_AGE_S, 3600 * 1000
 EVICT_FRACTION = 0.05
 """Fraction of the groups deleted at once when there are too many."""
 DISK_FACTOR = 1.3
@@ -43,7 +43,7 @@ CREATE INDEX IF NOT EXISTS by_time ON groups (arrived_ms);
 CREATE INDEX IF NOT EXISTS by_question ON groups (family, level, seed, nth) WHERE who IS NOT NULL;
 CREATE INDEX IF NOT EXISTS by_author ON groups (family, level, who, draw) WHERE who IS NOT NULL
 """
-_BITS = 62
+_BITS = 62  # SQLite's integers have 63 bits and a sign
 
 _envelopes = msgspec.json.Decoder(Envelope)
 
@@ -117,7 +117,7 @@ class Day:
         (groups,) = self._db.execute("SELECT count(*) FROM groups").fetchone()
         return int(groups)
 
-    def forget(self, doomed: Doomed) -> int:
+    def delete(self, doomed: GroupsToDelete) -> int:
         """Deletes groups and returns how many."""
         gone = 0
         for column in ("id", "key", "address"):

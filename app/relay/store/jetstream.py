@@ -28,7 +28,7 @@ from nats.js.errors import APIError, BadRequestError, NotFoundError
 from app.relay.store.backing import (
     ArchivedGroup,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     OnGroup,
     OnPresence,
     OnValue,
@@ -40,7 +40,7 @@ from app.relay.store.sqlite import SQLite
 from app.relay.store.window import Added, WindowLimits
 from app.swarm.wire.protocol import WantedQuestions
 
-PORT = 4222
+PORT = 4222  # of NATS
 ANSWER_S, PAUSE_S, TRYING_S = 2.0, 0.25, 6.0
 """`ANSWER_S`: seconds to wait for an answer to a publish; `PAUSE_S`: seconds before it is sent again after that
 or after a refusal, which is harmless because of its id; `TRYING_S`: seconds after which the client is told to
@@ -49,11 +49,11 @@ SHARDS = 16
 """Number of subjects per family, so that a relay can mirror a part of a very large swarm."""
 DUPLICATES_S = 600.0
 """Seconds for which JetStream remembers message ids; the mirrored window remembers them for an hour."""
-STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20
+STREAM_BYTES, VALUE_BYTES = 1 << 30, 64 << 20  # 200,000 large groups, and the small values of all relays
 REPLICATED_FROM = 3
 """Minimum number of servers at which streams are replicated to three of them."""
-PRUNE_EVERY_S = 60.0
-_OUTCOMES = 4096
+PRUNE_EVERY_S = 60.0  # values live for hours
+_OUTCOMES = 4096  # publishes whose answer is outstanding
 _UNTIL = struct.Struct(">d")
 _SALT = "salt"
 
@@ -217,12 +217,12 @@ class JetStream:
     ) -> list[ArchivedGroup]:
         return [] if self._day is None else await self._day.recall(wanted, k, exclude_author, weight)
 
-    async def forget(self, doomed: Doomed) -> int:
-        return 0 if self._day is None else await self._day.forget(doomed)
+    async def delete(self, doomed: GroupsToDelete) -> int:
+        return 0 if self._day is None else await self._day.delete(doomed)
 
-    async def erase(self, doomed: Doomed) -> int:
+    async def delete_everywhere(self, doomed: GroupsToDelete) -> int:
         """Finds the key's groups in the stream and has JetStream overwrite them."""
-        gone = await self.forget(doomed)
+        gone = await self.delete(doomed)
         assert doomed.key is not None
         place, subject = 1, f"{self._groups_subject}.*.{doomed.key[0] % SHARDS}"
         try:

@@ -18,7 +18,7 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError
 
-CHECK_S = 1.0
+CHECK_S = 1.0  # a tenth of SILENT_S
 SILENT_S = 10.0
 """Seconds without an answer after which JetStream counts as down, even if the connection is open."""
 _PENDING_BYTES = 512 << 20

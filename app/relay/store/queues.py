@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import msgspec
 
-SITE = 16
+SITE_CHARS = 16
 """Number of characters of a blinded address that identify its wider network; see `RelayState.blind`."""
 _ARRIVED = attrgetter("arrived")
 
@@ -19,7 +19,7 @@ def site(address: str) -> str:
     >>> site("8b1a9953c4611296-a827ccb0eea8a706"), site("8b1a9953c4611296")
     ('8b1a9953c4611296', '8b1a9953c4611296')
     """
-    return address[:SITE]
+    return address[:SITE_CHARS]
 
 
 class StoredGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -104,9 +104,6 @@ class GroupQueue:
 
     def __iter__(self) -> Iterator[StoredGroup]:
         return (slot.group for slot in self.slots if slot.group is not None)
-
-
-# The authors in a window: rosters of their keys, by family too, and what each key has there.
 
 
 class Roster:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Literal
 
-BEHIND = 1024
-_MASK = (1 << (BEHIND + 1)) - 1
+SEQUENCE_WINDOW = 1024  # numbers that may arrive out of order: more than an outbox has in flight
+_MASK = (1 << (SEQUENCE_WINDOW + 1)) - 1
 
 Seen = Literal["new", "used", "behind"]
 
@@ -17,14 +17,16 @@ def mark_used(highest: int, came: int, number: int) -> tuple[int, int]:
     """Adds a number to a key's used numbers: returns the new highest number and the bit set of those below it
     (bit n: highest - n is used).
 
-    >>> mark_used(0, 0, 7), mark_used(7, 0b1, 9), mark_used(9, 0b101, 8), mark_used(9, 0b111, 9 - BEHIND - 1)
-    ((7, 1), (9, 5), (9, 7), (9, 7))
+    >>> mark_used(0, 0, 7), mark_used(7, 0b1, 9), mark_used(9, 0b101, 8)
+    ((7, 1), (9, 5), (9, 7))
+    >>> mark_used(9, 0b111, 9 - SEQUENCE_WINDOW - 1)
+    (9, 7)
     """
     if number > highest:
         ahead = number - highest
-        came = (came << ahead if ahead <= BEHIND else 0) & _MASK
+        came = (came << ahead if ahead <= SEQUENCE_WINDOW else 0) & _MASK
         highest = number
-    if highest - number <= BEHIND:
+    if highest - number <= SEQUENCE_WINDOW:
         came |= 1 << (highest - number)
     return highest, came
 
@@ -38,19 +40,19 @@ class Sequences:
         self._keys = keys
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
-    def look(self, key: bytes, number: int) -> Seen:
+    def check(self, key: bytes, number: int) -> Seen:
         """Tests whether a number may still be used (`new`), without recording it. `behind`: too far below the
         highest to be known.
 
         >>> sequences = Sequences()
         >>> sequences.use(b"ann", 5000)
-        >>> [sequences.look(b"ann", number) for number in (5001, 5000, 4999, 3976, 3975)]
+        >>> [sequences.check(b"ann", number) for number in (5001, 5000, 4999, 3976, 3975)]
         ['new', 'used', 'new', 'new', 'behind']
         """
         highest, came = self._known.get(key, (0, 0))
         if number > highest:
             return "new"
-        if highest - number > BEHIND:
+        if highest - number > SEQUENCE_WINDOW:
             return "behind"
         return "used" if came >> (highest - number) & 1 else "new"
 

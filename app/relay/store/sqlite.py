@@ -26,7 +26,7 @@ from app.common.files import create_tables, sole_writer, transaction
 from app.relay.store.backing import (
     ArchivedGroup,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     OnGroup,
     OnPresence,
     OnValue,
@@ -35,7 +35,7 @@ from app.relay.store.backing import (
     Weight,
 )
 from app.relay.store.day import COLUMNS, DAY_MS, INDICES, Day
-from app.relay.store.sequences import BEHIND, mark_used
+from app.relay.store.sequences import SEQUENCE_WINDOW, mark_used
 from app.relay.store.window import Added, WindowLimits
 from app.swarm.wire.limits import RELAY_FILE
 from app.swarm.wire.protocol import WantedQuestions
@@ -47,7 +47,7 @@ MAX_VALUES = 150_000
 values."""
 MAX_JOBS = 512
 """Maximum jobs in one transaction."""
-PRUNE_EVERY_S = 60.0
+PRUNE_EVERY_S = 60.0  # the archive keeps a day
 RETRY_S = 1.0
 """Seconds until the disk is tried again after a failed write."""
 
@@ -62,7 +62,7 @@ CREATE TABLE numbers (
 CREATE TABLE held (key TEXT PRIMARY KEY, value BLOB NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
 INSERT INTO facts VALUES ('stored', 0);
 """
-_MAP_BYTES = BEHIND // 8 + 1
+_MAP_BYTES = SEQUENCE_WINDOW // 8 + 1
 _OLD = ("id", "key", "address", "family", "level", "arrived_ms", "raw")
 
 _log = logging.getLogger(__name__)
@@ -159,16 +159,16 @@ class SQLite:
         found, self.archived = await self._do(work)
         return found
 
-    async def forget(self, doomed: Doomed) -> int:
+    async def delete(self, doomed: GroupsToDelete) -> int:
         def work() -> int:
-            gone = self._day.forget(doomed)
+            gone = self._day.delete(doomed)
             self._overwrite |= gone > 0
             return gone
 
         gone: int = await self._do(work)
         return gone
 
-    erase = forget
+    delete_everywhere = delete
 
     def presence(self, summary: bytes) -> None:
         pass
@@ -187,7 +187,7 @@ class SQLite:
         if self._thread.is_alive():
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
-            await asyncio.sleep(0)  # what the thread has handed over lands
+            await asyncio.sleep(0)  # lets the results of the thread arrive
         self._db.close()
 
     def _do(
@@ -257,7 +257,7 @@ class SQLite:
                 self._db.execute("UPDATE facts SET is_ = ? WHERE what = 'stored'", (total,))
         self._total = total
         if self._overwrite:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was erased is in no file any more
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # erased bytes are in no file any more
             self._overwrite = False
         return results
 
@@ -313,7 +313,7 @@ class SQLite:
                 raise StoreError(
                     f"{self._path} was written by another version of Shoal: update it, or move it away."
                 )
-            # files of before have no archive in them
+            # older files have no archive
             columns = {row[1] for row in self._db.execute("PRAGMA table_info(groups)")}
             for column in ("who", "seed", "nth", "draw"):
                 if column not in columns:

@@ -18,7 +18,7 @@ from app.relay.store.backing import (
     ArchivedGroup,
     Backing,
     CheckedGroup,
-    Doomed,
+    GroupsToDelete,
     Memory,
     OnPresence,
     Unavailable,
@@ -26,10 +26,10 @@ from app.relay.store.backing import (
 )
 from app.relay.store.sequences import Sequences
 from app.relay.store.window import Added, Clock, Window, WindowLimits
-from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S
 from app.swarm.wire.protocol import WantedQuestions
 
-_DROPPED = 50_000
+_DROPPED = 50_000  # ids that must not come back from another relay
 _ERASED = 10_000
 """Maximum dropped ids and erased keys that are remembered."""
 
@@ -131,9 +131,11 @@ class Store:
         author, until_ms = self.window.authors.get(key), int(self._wall() * 1000) + 1
         there = author.queue.groups if author is not None else 0
         self._erase(key, until_ms)
-        gone = await self.backing.erase(Doomed(key=key, until_ms=until_ms))
-        await self.backing.kv_put(f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVED_S)
-        await asyncio.sleep(0.002)  # what arrives after the answer is younger than `until_ms`
+        gone = await self.backing.delete_everywhere(GroupsToDelete(key=key, until_ms=until_ms))
+        await self.backing.kv_put(
+            f"erase.{key.hex()}", until_ms.to_bytes(8, "big"), self._wall() + ARCHIVE_MAX_AGE_S
+        )
+        await asyncio.sleep(0.002)  # groups that arrive after the answer are newer than `until_ms`
         return max(there, gone)
 
     def drop_source(self, *, key: bytes | None = None, address: str | None = None) -> None:
@@ -142,13 +144,13 @@ class Store:
             self.window.drop_key(key)
         if address is not None:
             self.window.drop_address(address)
-        self._forget(Doomed(key=key, address=address))
+        self._forget(GroupsToDelete(key=key, address=address))
 
     def _take(self, record: CheckedGroup) -> Added:
         """Adds a group from the backing to the window: of a client of this relay or of another, or stored
         earlier."""
-        if self.sequences.look(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
-            return "duplicate"  # another group bears the number
+        if self.sequences.check(record.key, record.key_seq) == "used" and not self.window.knows(record.id):
+            return "duplicate"  # another group has the number
         if self._erased and record.arrived_ms < self._erased.get(record.key, 0):
             return "duplicate"
         age_s = max(0.0, self._wall() - record.arrived_ms / 1000)
@@ -181,13 +183,13 @@ class Store:
             elif kind == "erase":
                 until_ms = int.from_bytes(value, "big")
                 self._erase(this, until_ms)
-                self._forget(Doomed(key=this, until_ms=until_ms))
+                self._forget(GroupsToDelete(key=this, until_ms=until_ms))
             else:
                 self._dropped[this] = None
                 if len(self._dropped) > _DROPPED:
                     self._dropped.popitem(last=False)
                 self.window.drop(this)
-                self._forget(Doomed(id=this))
+                self._forget(GroupsToDelete(id=this))
 
     def _erase(self, key: bytes, until_ms: int) -> None:
         self._erased[key] = until_ms
@@ -195,14 +197,14 @@ class Store:
             self._erased.popitem(last=False)
         self.window.drop_key(key, self._clock() - self._wall() + (until_ms - 0.5) / 1000)
 
-    def _forget(self, doomed: Doomed) -> None:
+    def _forget(self, doomed: GroupsToDelete) -> None:
         """Deletes groups from this relay's disk in a background task."""
         if isinstance(self.backing, Memory):
             return  # it has none, and perhaps no event loop
 
         async def forget() -> None:
             try:
-                await self.backing.forget(doomed)
+                await self.backing.delete(doomed)
             except Unavailable as error:
                 _log.warning("Not deleted from the disk: %s", error)
 

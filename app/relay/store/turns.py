@@ -13,7 +13,7 @@ from random import Random
 import msgspec
 
 from app.relay.store.backing import Weight
-from app.relay.store.queues import SITE, Author, GroupQueue, Roster, StoredGroup, site
+from app.relay.store.queues import SITE_CHARS, Author, GroupQueue, Roster, StoredGroup, site
 from app.relay.store.window import Window
 
 Families = frozenset[str] | None
@@ -131,7 +131,7 @@ class Draft:
     def put(self, group: StoredGroup, of_address: int) -> bool:
         """Adds the group if it fits and its address has given fewer than `of_address` groups. Returns whether
         it did."""
-        where, size, addresses = group.address[:SITE], len(group.raw), self.addresses
+        where, size, addresses = group.address[:SITE_CHARS], len(group.raw), self.addresses
         count = addresses.get(where, 0)
         if count >= of_address or size > self.room:
             return False

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import MAX_ANSWER, SHORT, read_answer
-from app.sapo.seeds import HELD_OUT_SHARE, hashed
+from app.sapo.asking import MAX_ANSWER, SHORT_MARK, read_answer
+from app.sapo.seeds import HELD_OUT_SHARE, hashed_seed
 
 Entry = Mapping[str, Any]
 """An item as reasoning-gym gives it: `question`, `answer` and `metadata`."""
@@ -113,11 +113,11 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
             return False
         shares = self.thinned[level] if level < len(self.thinned) else {}
         share = shares.get((self.sort or self.solution)(entry), 1.0) if shares else 1.0
-        return share >= 1.0 or hashed("thinned", _question(entry).strip()) % 1000 < 1000 * share
+        return share >= 1.0 or hashed_seed("thinned", _question(entry).strip()) % 1000 < 1000 * share
 
     def content_hash(self, entry: Entry) -> int:
         """Returns a 52-bit hash of the item's content, identical on every computer."""
-        return hashed("content", self.name, msgspec.json.encode(self.content(entry)))
+        return hashed_seed("content", self.name, msgspec.json.encode(self.content(entry)))
 
     def holds_out(self, content_hash: int) -> bool:
         """Whether items of this content are reserved for probes and never trained on by any node."""
@@ -132,7 +132,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
             return self.solution(entry)
         work = self.work(entry) if self.work else ""
         own = self.kind is FamilyKind.YOURS  # whose answer without work may serve too
-        text = f"{work} {SHORT}{self.solution(entry)}".strip() if work or own else ""
+        text = f"{work} {SHORT_MARK}{self.solution(entry)}".strip() if work or own else ""
         return text if len(text) <= LONGEST_EXAMPLE else ""
 
 

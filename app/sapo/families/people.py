@@ -125,7 +125,7 @@ FAMILY_RELATIONSHIPS = Family(
     score=scores.word,
     sound=_relations_sound,
     work=_relations_work,
-    guess_rate=0.32,  # of somebody who tells men from women and has one word for each
+    guess_rate=0.32,  # an answerer that tells men from women and has one word for each
     thinned=(dict(son=0.7, wife=0.8, husband=0.8),),
 )
 
@@ -146,7 +146,7 @@ _AIW_ASKED = (
 
 
 def _aiw_told(entry: Entry) -> tuple[str, int, str] | None:
-    """Returns who is asked about, and how many of each she has. None if the library asks about somebody else's
+    """Returns who is asked about, and how many of each she has. None if the library asks about another person's
     brother, of whom the story says nothing."""
     found = next(filter(None, (form.fullmatch(entry["question"]) for form in _AIW_ASKED)), None)
     return (found[1], int(found[2]), found[3]) if found else None

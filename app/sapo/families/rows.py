@@ -9,7 +9,7 @@ from itertools import groupby
 from app.sapo import reading
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 
-# Plain rules that turn one row of colours into another: what somebody may read off the examples of arc_1d.
+# Plain rules that turn one row of colours into another: guesses that the examples of arc_1d suggest.
 #
 # A rule gives None where it says nothing about a row. Blocks are runs of one colour other than 0, dots those of
 # one cell.

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 
 MAX_TOKENS = 256
-MAX_DEPTH = 32
+MAX_DEPTH = 32  # the parser recurses; Python's stack allows hundreds
 
 NOT, AND, OR, IMPLIES, IFF = "¬∧∨→↔"
 

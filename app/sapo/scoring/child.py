@@ -45,7 +45,7 @@ LOAD_CPU, JUDGE_CPU = 10, 1
 """CPU seconds for one question, and for one answer. The parent's wall-clock limits are reached first; these end
 a child that hangs after its parent is gone."""
 
-KEPT_QUESTIONS = 256
+KEPT_QUESTIONS = 256  # a few rounds' worth: an answer is scored more than once
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     try:
         warm_up()
         limit_resources()
-    except Exception as error:  # whatever it is, the parent must learn why there is no child
+    except Exception as error:  # the parent must learn why the child did not start
         _send(replies, ScorerFailed(f"{type(error).__name__}: {error}"[:MAX_REASON]))
         return
     _send(replies, Ready())
@@ -148,7 +148,7 @@ def _judge(question: Question | None, request: Judge) -> float:
     try:
         answer = request.answer.decode("utf-8", "surrogatepass")
         return FAMILIES[question.coordinates.family].judge(answer, question.entry)
-    except Exception:  # the rule: whatever an answer breaks, it is not right
+    except Exception:  # an answer that makes the scorer fail is wrong
         return 0.0
 
 

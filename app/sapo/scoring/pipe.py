@@ -16,7 +16,7 @@ MAX_FRAME = 8192
 """Maximum bytes of a frame. An answer has at most MAX_ANSWER characters of at most four bytes, the longest
 question about 1,300 bytes, and coordinates about a hundred."""
 
-MAX_REASON = 400
+MAX_REASON = 400  # characters of a sentence
 
 
 class PipeError(Exception):

@@ -21,7 +21,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.sapo.asking import MAX_ANSWER, extract_answer
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import clamp
@@ -51,7 +51,7 @@ LOAD_SECONDS = 5.0
 START_SECONDS, LONGEST_START_SECONDS = 120.0, 1800.0
 """A start usually takes seconds, but minutes on a very busy computer, where a second attempt would not be
 faster. After the first limit `late` is called, and the same child is awaited until the second."""
-AT_ONCE = 32
+QUESTIONS_PER_REQUEST = 32
 """Maximum questions in one request to the child; between requests other threads get their turn."""
 
 COMMAND = (sys.executable, "-P", "-m", "app.sapo.scoring.child")
@@ -127,7 +127,7 @@ class Sandbox:
         made: list[QuestionPrompt | QuestionError] = []
         while len(made) < len(places):
             with self._asking:
-                made += self._make(places[len(made) : len(made) + AT_ONCE], onward, worked)
+                made += self._make(places[len(made) : len(made) + QUESTIONS_PER_REQUEST], onward, worked)
         return made
 
     def suspend(self) -> None:
@@ -229,8 +229,12 @@ class Sandbox:
             except _Lost as lost:
                 reason = str(lost)
             self._drop(child)
-        self._allow()  # what ended it may have been we
-        how = remedy.repair() if remedy.installed() else f"run {remedy.command()} again to repair the set-up"
+        self._allow()  # this process may have ended it
+        how = (
+            remedy.repair_phrase()
+            if remedy.installed()
+            else f"run {remedy.command()} again to repair the set-up"
+        )
         raise SandboxError(f"The scoring process does not start ({reason}): {how}.")
 
     def _allow(self) -> None:
@@ -328,7 +332,7 @@ class _Child:
             cwd=working_folder(),
             env={
                 # No setting of ours, and so no secret: other programs can read what a process was given.
-                **{name: value for name, value in surroundings().items() if not name.startswith("SHOAL_")},
+                **{name: value for name, value in child_environment().items() if not name.startswith("SHOAL_")},
                 "OMP_NUM_THREADS": "1",
                 "OPENBLAS_NUM_THREADS": "1",
             },
@@ -400,5 +404,5 @@ def _read(stream: BinaryIO, replies: SimpleQueue[Reply | None]) -> None:
             while (body := read_frame(stream)) is not None:
                 replies.put(decode_reply(body))
     except (PipeError, msgspec.MsgspecError, OSError, ValueError):
-        pass  # a child that cannot be understood is as good as none
+        pass  # a child that sends invalid frames counts as dead
     replies.put(None)

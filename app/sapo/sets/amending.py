@@ -2,8 +2,8 @@
 
 The amended set keeps its mark, and every row its side of the split: what was trained on is never asked as a
 held-out row. The side of a new row is decided by its content alone, unless it says which one. Rows keep their
-places, and new ones come last, so that the training rows aside (app.learning.skill_lesson.split) stay aside.
-"""
+places, and new ones come last, so that the training rows aside (app.learning.skill_lesson.split_rows) stay
+aside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.sapo.families.family import Content
-from app.sapo.seeds import hashed
+from app.sapo.seeds import hashed_seed
 from app.sapo.sets import checks
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.question_set import (
@@ -27,7 +27,7 @@ from app.sapo.sets.question_set import (
 from app.sapo.sets.tables import question_key
 
 _HASHES = 2**52
-"""Number of values of `hashed`."""
+"""Number of values of `hashed_seed`."""
 
 
 class Amended(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ def amended(made: QuestionSet, rows: Sequence[Row]) -> Amended:
 
 def _side(content: Content) -> bool:
     """Whether a new question is held out: one in HELD_OUT_SHARE is, by its content."""
-    drawn = hashed("held out", msgspec.json.encode(content))
+    drawn = hashed_seed("held out", msgspec.json.encode(content))
     return drawn < _HASHES // HELD_OUT_SHARE
 
 

@@ -49,7 +49,7 @@ DESCRIPTIONS: Mapping[Check, str] = {
 }
 """Explains each check to users."""
 
-MAX_LABELS, MAX_LABEL = 12, 40
+MAX_LABELS, MAX_LABEL = 12, 40  # more, or longer ones, are answers and not labels
 _ROWS_A_LABEL = 3
 """The check is guessed to be a choice if each different answer occurs at least this often on average."""
 
@@ -281,12 +281,12 @@ def fields(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def guess(answers: Sequence[str]) -> Rule:
+def guess_rule(answers: Sequence[str]) -> Rule:
     """Guesses the best check from the true answers.
 
-    >>> [guess(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
+    >>> [guess_rule(answers).check.value for answers in (["1", "2.5 km"], ["yes", "no"], ["a, b", "c, d"])]
     ['number', 'true-false', 'list']
-    >>> guess(["spam", "ham", "Spam"] * 5).labels
+    >>> guess_rule(["spam", "ham", "Spam"] * 5).labels
     ('ham', 'spam')
     """
     if not answers:

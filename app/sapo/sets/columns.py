@@ -30,12 +30,13 @@ _TOGETHER = (("instruction", "input"), ("context", "question"), ("passage", "que
 """Columns that make one text."""
 _OPTION = re.compile(r"(?:(?:option|choice|answer)[ _]?)?([a-f1-6])")
 _CHOSEN = ("correct", "answer", "key", "solution", "correct answer", "correct_answer", "label", "target")
-_SAMPLE = 2000
+_SAMPLE = 2000  # rows looked at, spread over the file
 _SHOWN, _SHORT = 5, 40
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """How its owner wants a table read. Columns go by name or number (`position`); what is empty is guessed."""
+    """How its owner wants a table read. Columns go by name or number (`column_position`); what is empty is
+    guessed."""
 
     text: tuple[str, ...] = ()
     answer: str = ""
@@ -56,13 +57,13 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     def question(self, row: Sequence[str]) -> str:
         """Returns the text of a row."""
-        return row[self.text[0]] if len(self.text) == 1 else joined(self.columns, self.text, row)
+        return row[self.text[0]] if len(self.text) == 1 else join_cells(self.columns, self.text, row)
 
 
-def joined(columns: Sequence[str], text: Sequence[int], row: Sequence[str]) -> str:
+def join_cells(columns: Sequence[str], text: Sequence[int], row: Sequence[str]) -> str:
     """Returns the text in some columns of a row, a line each; choices go with their names.
 
-    >>> joined(("Question", "A", "B"), (0, 1, 2), ("Largest?", "Lake", " Sea"))
+    >>> join_cells(("Question", "A", "B"), (0, 1, 2), ("Largest?", "Lake", " Sea"))
     'Largest?\\nA: Lake\\nB: Sea'
     """
     parts = []
@@ -75,8 +76,8 @@ def joined(columns: Sequence[str], text: Sequence[int], row: Sequence[str]) -> s
 
 def find_columns(grid: Grid, chosen: Chosen) -> Reading:
     """Returns how a table is to be read: as chosen, the rest guessed. Raises SetError."""
-    text = tuple(position(grid, name) for name in chosen.text)
-    answer = position(grid, chosen.answer) if chosen.answer else None
+    text = tuple(column_position(grid, name) for name in chosen.text)
+    answer = column_position(grid, chosen.answer) if chosen.answer else None
     toss_up = False
     if not text or answer is None:
         if len(grid.columns) < 2:
@@ -95,7 +96,7 @@ def find_columns(grid: Grid, chosen: Chosen) -> Reading:
     )
 
 
-def position(grid: Grid, name: str) -> int:
+def column_position(grid: Grid, name: str) -> int:
     """Returns the position of a column: "#2" is the second, also where another has the name "2"; else one with
     this name, or number from 1. Raises SetError."""
     names = [one.casefold() for one in grid.columns]
@@ -173,7 +174,7 @@ class _Look:
     """What a column looks like in a sample of rows."""
 
     def __init__(self, grid: Grid, at: int) -> None:
-        step = max(1, len(grid.rows) // _SAMPLE)  # all over the file: it may be sorted
+        step = max(1, len(grid.rows) // _SAMPLE)  # from the whole file, because it may be sorted
         cells = [row[at].strip() for row in grid.rows[::step] if row[at].strip()]
         total = max(1, len(grid.rows[::step]))
         values = Counter(cell.casefold() for cell in cells)

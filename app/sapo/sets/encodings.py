@@ -8,7 +8,7 @@ import re
 
 from app.sapo.sets.question_set import SetError
 
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20  # larger tables are not read into memory
 ENCODINGS = ("utf-8", "cp1252", "cp1250", "cp1251", "gbk", "big5", "shift_jis", "euc_kr", "utf-16")
 """Usual ones, to choose from."""
 _SAMPLE = 200_000
@@ -65,7 +65,7 @@ def decoded(content: bytes, encoding: str | None = None) -> tuple[str, str]:
 
 def _known(name: str) -> str:
     try:
-        bytes(4).decode(name, "replace")  # refuses codecs that are none of text
+        bytes(4).decode(name, "replace")  # refuses codecs that are not for text
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         raise SetError(

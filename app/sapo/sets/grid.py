@@ -25,13 +25,13 @@ from app.sapo.sets.question_set import SetError
 
 MAX_GRID_ROWS = 200_000
 """Rows that are looked at."""
-MAX_COLUMNS = 200
+MAX_COLUMNS = 200  # more than a person can choose from
 _DELIMITERS = ",;\t|"
 _LOOKED_AT, _SAMPLE = 40, 400
 """First rows from which the delimiter and the heading are guessed."""
 _FARTHEST = 131_072
 """Characters of a cell that is probably a quote closed too late."""
-NAMES = frozenset(
+HEADING_NAMES = frozenset(
     re.findall(
         r"\w+",
         "question questions prompt problem input text texts instruction query frage fragen aufgabe wort word "
@@ -67,8 +67,8 @@ def read_grid(content: bytes, *, heading: bool | None = None, encoding: str | No
     """Reads a file's content. `heading`: whether the first row names the columns, and `encoding`: the owner's
     choices; None is guessed. Raises SetError."""
     check_size(content)
-    if content.startswith(workbook.MAGIC):
-        rows, notes, name = workbook.sheet(content)
+    if content.startswith(workbook.ZIP_AND_OLE_MAGIC):
+        rows, notes, name = workbook.read_workbook(content)
         return msgspec.structs.replace(_grid(rows, heading, "", notes), sheet=name)
     text, used = decoded(content, encoding)
     return text_grid(text, heading=heading, encoding=used)
@@ -169,7 +169,7 @@ def guess_heading(rows: Sequence[Sequence[str]]) -> bool:
     if not filled or max(map(len, filled)) > 60 or len(set(filled)) < len(filled):
         return False
     words = [word for cell in filled for word in re.findall(r"[^\W\d_]+", cell.casefold())]
-    known = sum(cell.casefold().split(".")[-1] in NAMES for cell in filled)
+    known = sum(cell.casefold().split(".")[-1] in HEADING_NAMES for cell in filled)
     if known == len(filled) or (known > 1 and known > len(filled) / 4) or not words:
         return bool(words)
     votes = sum(
@@ -191,7 +191,7 @@ def _head_vote(cell: str, column: Sequence[str]) -> int:
     if numbers > 0.8:
         return 1
     values = Counter(one.casefold() for one in column)
-    if len(column) > 3 and len(values) <= len(column) / 2:  # labels, which come again
+    if len(column) > 3 and len(values) <= len(column) / 2:  # labels repeat, headings do not
         return -1 if cell.casefold() in values else 1
     asks = sum(one[-1] in "?？؟" for one in column) / len(column)
     if asks > 0.6:

@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from app.sapo.asking import BRIEF, SHORT, Example, read_answer
+from app.sapo.asking import BRIEF, SHORT_MARK, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
-from app.sapo.seeds import hashed
+from app.sapo.seeds import hashed_seed
 from app.sapo.sets.checks import (
     Check,
     Rule,
@@ -39,7 +39,7 @@ from app.sapo.sets.templates import FilledTemplate, Template, validate
 FORMAT = 2
 """Since 2 the split keeps a share of every answer aside, and signs and combining marks are content. Sets of
 format 1 keep their contents and their split."""
-FEWEST, ROUGH = 8, 20
+MIN_QUESTIONS, ROUGH_CURVE_QUESTIONS = 8, 20
 """Numbers of different questions: below the first a set is rejected, below the second its curve is
 imprecise.
 """
@@ -47,7 +47,7 @@ HELD_OUT_SHARE = 5
 """One question in five is held out."""
 MAX_ROWS = 50_000
 MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 6000, 200, 300, 60, 500
-PREFIX = "own-"
+OWNERS_PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
 _COUNTED = 4000
 """With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
@@ -123,7 +123,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         questions and ask them alike."""
         whole: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, name=""))
         if not self.instruction:
-            del whole["instruction"]  # as before there were any
+            del whole["instruction"]  # as before this field existed
         if not self.began:
             del whole["began"]
         del whole["columns"]
@@ -131,7 +131,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def family_name(self) -> str:
-        return f"{PREFIX}{self.content_mark}"
+        return f"{OWNERS_PREFIX}{self.content_mark}"
 
     @property
     def distinct(self) -> int:
@@ -184,9 +184,9 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
 
-def is_own(family: str) -> bool:
+def is_owners_set(family: str) -> bool:
     """Whether a family is a question set, which must not leave this computer."""
-    return family.startswith(PREFIX)
+    return family.startswith(OWNERS_PREFIX)
 
 
 def check(made: QuestionSet) -> None:
@@ -212,9 +212,9 @@ def check(made: QuestionSet) -> None:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
         raise SetError("There is no question in it.")
-    if made.distinct < FEWEST:
+    if made.distinct < MIN_QUESTIONS:
         raise SetError(
-            f"Only {made.distinct} different questions are in it. At least {FEWEST} are needed, as a "
+            f"Only {made.distinct} different questions are in it. At least {MIN_QUESTIONS} are needed, as a "
             "fifth is kept aside for measuring."
         )
     held = held_out(made)
@@ -229,7 +229,7 @@ def recognised(rule: Rule, row: Row, marked: bool = True) -> bool:
     """Whether the true answer, written as a model writes it, counts as right and is within the limits."""
     if not 0 < len(row.question) <= MAX_QUESTION or not 0 < len(row.answer) <= MAX_TRUTH:
         return False
-    said = read_answer(SHORT * marked + displayed_answer(rule, row.answer), marked)
+    said = read_answer(SHORT_MARK * marked + displayed_answer(rule, row.answer), marked)
     return said is not None and score_answer(rule, said, row.answer) == 1.0
 
 
@@ -255,7 +255,7 @@ def family(made: QuestionSet) -> Family:
     rule, held = made.rule, held_out(made)
 
     def content_hash(content: Content) -> int:
-        return hashed("content", made.family_name, msgspec.json.encode(content))
+        return hashed_seed("content", made.family_name, msgspec.json.encode(content))
 
     return Family(
         name=made.family_name,
@@ -283,7 +283,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
         return frozenset(near_duplicate_key(row.question, made.format) for row in made.rows if row.held_out)
     if not made.countable:
         return None
-    ranked = sorted(made._answers, key=lambda content: hashed("held out", msgspec.json.encode(content)))
+    ranked = sorted(made._answers, key=lambda content: hashed_seed("held out", msgspec.json.encode(content)))
     count = min(len(ranked), max(1, round(len(ranked) / HELD_OUT_SHARE)))
     if made.format == 1:
         return frozenset(ranked[:count])
@@ -293,7 +293,7 @@ def held_out(made: QuestionSet) -> frozenset[Content] | None:
     alone = [content for group in groups.values() if len(group) == 1 for content in group]
     shares = [group for group in groups.values() if len(group) > 1] + ([alone] if alone else [])
     taken = [len(group) // HELD_OUT_SHARE for group in shares]
-    while (missing := count - sum(taken)) > 0:  # first what has none, then the largest remainders
+    while (missing := count - sum(taken)) > 0:  # first answers without one, then the largest remainders
         order = sorted(
             range(len(shares)),
             key=lambda at: (taken[at] > 0, taken[at] - len(shares[at]) / HELD_OUT_SHARE, -len(shares[at])),
@@ -321,7 +321,7 @@ class _Questions:
         self.seed = 0
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
-        drawn = hashed("own", self.seed + index)
+        drawn = hashed_seed("own", self.seed + index)
         if self._made.templates:
             template = self._made.templates[drawn % len(self._made.templates)]
             made = template.drawn(Random(drawn))

@@ -13,10 +13,10 @@ import msgspec
 
 from app.sapo.sets.question_set import SetError
 
-_MAX_DEPTH = 8
+_MAX_DEPTH = 8  # nested objects become columns like a.b.c
 _MAX_FROM_ONE = 5000
 """Rows made of one object."""
-_MAX_CELLS = 5_000_000
+_MAX_CELLS = 5_000_000  # bounds memory
 _CHATS = ("messages", "conversations", "conversation", "dialog")
 _ASKS, _REPLIES = {"user", "human", "prompter"}, {"assistant", "gpt", "model", "bot"}
 Fields = Mapping[str, str]

@@ -34,7 +34,7 @@ from app.sapo.sets.question_set import (
     recognised,
 )
 
-_MAX_SKIPPED = 1000
+_MAX_SKIPPED = 1000  # reasons kept to show
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
 
 
@@ -93,7 +93,7 @@ def preview(content: bytes, name: str, rule: Rule | None = None, chosen: Chosen 
     """Parses a file's content. `rule` and `chosen`: the owner's choices; what is missing is guessed. Raises
     SetError."""
     chosen = chosen or Chosen()
-    if content.startswith(workbook.MAGIC):
+    if content.startswith(workbook.ZIP_AND_OLE_MAGIC):
         grid = read_grid(content, heading=chosen.heading)
     else:
         text, encoding = decoded(content, chosen.encoding or None)
@@ -113,7 +113,7 @@ def _of_grid(grid: Grid, reading: Reading, name: str, rule: Rule | None) -> Prev
             skipped.append(SkippedRow(row=number, reason=SkipReason.TOO_WIDE))
             continue
         asked, told = reading.question(cells), cells[reading.answer]
-        row = _row(clean(asked), clean(told))
+        row = _row(clean_cell(asked), clean_cell(told))
         cleaned += _hidden(asked) or _hidden(told)
         if len(row.question) > MAX_QUESTION:
             row, cut = msgspec.structs.replace(row, question=row.question[:MAX_QUESTION].rstrip()), cut + 1
@@ -122,7 +122,7 @@ def _of_grid(grid: Grid, reading: Reading, name: str, rule: Rule | None) -> Prev
         else:
             rows.append((number, row))
     answers = [row.answer for _, row in rows]
-    chosen = checks.complete_rule(rule or checks.guess(answers), answers)
+    chosen = checks.complete_rule(rule or checks.guess_rule(answers), answers)
     kept = _drawn(_kept(rows, chosen, skipped), chosen, skipped)
     chosen = checks.complete_rule(chosen, [row.answer for _, row in kept])
     if reading.toss_up:
@@ -154,10 +154,10 @@ def read(content: bytes, name: str, rule: Rule | None = None, chosen: Chosen | N
     check_size(content)
     if content.lstrip()[:1] == b"{" and b'"rule"' in content[:4096]:
         return Preview(made=decode(content), guessed=False)
-    return preview(content, clean(name)[:MAX_NAME] or "?", rule, chosen)
+    return preview(content, clean_cell(name)[:MAX_NAME] or "?", rule, chosen)
 
 
-def reasons(found: Preview) -> str:
+def skip_reasons(found: Preview) -> str:
     """Returns the sentences of why no row of a table can be used."""
     why = ", ".join(f"{reason.value} ({count})" for reason, count in Counter(found.counts).most_common())
     return f"No row can be used: {why or 'it has none'}. Pick the column with the answers."
@@ -165,22 +165,22 @@ def reasons(found: Preview) -> str:
 
 def _of_templates(text: str, name: str, rule: Rule | None) -> Preview:
     try:
-        made = templates.parse("\n".join(map(clean, text.split("\n"))))
+        made = templates.parse("\n".join(map(clean_cell, text.split("\n"))))
     except templates.TemplateError as error:
         raise SetError(str(error)) from error
     answers = [one.answer for each in made for one in islice(each.all_fillings(), 200) if one is not None]
-    chosen = checks.complete_rule(rule or checks.guess(answers), answers)
+    chosen = checks.complete_rule(rule or checks.guess_rule(answers), answers)
     if chosen.check is Check.CHOICE and rule is None:  # few words come often because slots are few
         chosen = Rule()
     return Preview(made=QuestionSet(name=name, rule=chosen, templates=made), guessed=rule is None)
 
 
-def clean(text: str) -> str:
+def clean_cell(text: str) -> str:
     r"""Removes invisible characters that could mislead: control characters, direction marks, zero-width spaces,
     lone surrogates. Line breaks of all kinds become newlines; the joiners that Persian and emoji are written
     with stay.
 
-    >>> clean(" a\u202eb\x07\u200b\v c "), "\u200c" in clean("\u0645\u06cc\u200c\u062e")
+    >>> clean_cell(" a\u202eb\x07\u200b\v c "), "\u200c" in clean_cell("\u0645\u06cc\u200c\u062e")
     ('ab\n c', True)
     """
     if text.isprintable():

@@ -25,7 +25,7 @@ import msgspec
 from app.sapo.reading.expression import ExpressionError, evaluate
 
 MAX_TEMPLATES, MAX_SLOTS, MAX_WORDS = 64, 8, 500
-MAX_NUMBER = 10**9
+MAX_NUMBER = 10**9  # exact in every reader of JSON
 MAX_TEXT = 1000
 MAX_EXPRESSION = 120
 

@@ -13,8 +13,8 @@ import python_calamine
 
 from app.sapo.sets.question_set import SetError
 
-MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_MAX_UNPACKED = 256 * 2**20
+ZIP_AND_OLE_MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_MAX_UNPACKED = 256 * 2**20  # bytes: zip bombs are refused
 _MAX_CELLS = 5_000_000
 """Cells of a sheet's rectangle, which calamine allocates, empty ones included."""
 _PARTS = (".xml", ".rels", "mimetype")
@@ -27,7 +27,7 @@ _NO_VALUE = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]*)([0-9]*)")
 
 
-def sheet(content: bytes) -> tuple[list[list[str]], list[str], str]:
+def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
     """Returns the rows of the first sheet with two cells in it, notes, and its name. Formulas come as their
     results. Raises SetError."""
     blank = 0

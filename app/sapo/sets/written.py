@@ -18,7 +18,7 @@ import msgspec
 
 Cell = str | float
 """A text, or a number that is shown as a share in percent."""
-KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
+FILE_KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
 """The kinds of files that can be written; each is the ending of its files."""
 _NUMBER = re.compile(r"[+-]?[\d., ]*\d\s?%?")
 _EXACT = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?")
@@ -47,7 +47,7 @@ _OPENING = """<?xml version="1.0" encoding="UTF-8"?>
 _CLOSING = "</table:table></office:spreadsheet></office:body></office:document-content>"
 
 
-def written(
+def table_file(
     columns: Sequence[str],
     rows: Iterable[Sequence[Cell]],
     kind: str,
@@ -65,11 +65,11 @@ def written(
     return _xlsx(lines) if kind == "xlsx" else _ods(lines)
 
 
-def inert(text: str) -> str:
+def formula_safe(text: str) -> str:
     """Returns a text as a cell of CSV that no spreadsheet runs: one that begins like a formula gets an
     apostrophe, unless it is a number.
 
-    >>> [inert(text) for text in ("=SUM(A1)", "@here", "-5", "+49 30 123", "- no", "\\t=1", "7 #7")]
+    >>> [formula_safe(text) for text in ("=SUM(A1)", "@here", "-5", "+49 30 123", "- no", "\\t=1", "7 #7")]
     ["'=SUM(A1)", "'@here", '-5', '+49 30 123', "'- no", "'\\t=1", '7 #7']
     """
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text) else text
@@ -107,7 +107,7 @@ def _separated(rows: Iterable[Sequence[Cell]], delimiter: str) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     for row in rows:
-        writer.writerow([inert(cell) if isinstance(cell, str) else percent(cell) for cell in row])
+        writer.writerow([formula_safe(cell) if isinstance(cell, str) else percent(cell) for cell in row])
     return text.getvalue().encode("utf-8-sig", "replace")
 
 

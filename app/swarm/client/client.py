@@ -35,10 +35,10 @@ from app.swarm.wire.protocol import (
     CLASS,
     ERASE,
     LESSONS,
+    MAX_CLASS_FAMILIES,
     PEOPLE,
     QUESTIONS,
     RECEIPTS,
-    SHARES,
     STATS_SUB,
     ZLIB,
     AskQuestions,
@@ -66,7 +66,7 @@ T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
 """Seconds to wait for a sample, which a relay answers immediately, and for an erasure, which reads everything
 it has stored."""
-STEADY_S = 10.0
+STEADY_AFTER_S = 10.0
 """Seconds after which a connection counts as good: the next failure is then treated as the first."""
 
 
@@ -155,7 +155,7 @@ class Client:
         """Reports this model's scores to the class: shares of held-out questions solved, overall and by family.
         Does nothing outside a class."""
         if self._in_class:
-            some = dict(sorted(families.items())[:SHARES])
+            some = dict(sorted(families.items())[:MAX_CLASS_FAMILIES])
             self._asked.append(ClassProgress(round=round, share=share, families=some))
             self._wake.set()
 
@@ -290,7 +290,9 @@ class Client:
     def _after(self, place: RelayEntry, ended: ConnectionEnded, began: float) -> None:
         now = time.monotonic()
         was_in = self._url == place.url and self._told is not None and self._told.state == "connected"
-        self._places.failed(place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_S)
+        self._places.record_failure(
+            place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_AFTER_S
+        )
         state: Literal["lost", "refused"] = "lost" if was_in else "refused"
         self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
 

@@ -22,14 +22,14 @@ from app.common import authorities
 from app.common.authorities import system_proxy, without_credentials
 from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.status import Ledger
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire import noise
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import BATCH_FRAME, KB, Flaw, Refused, allowance
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
     OLD_SUBPROTOCOL,
-    OPENING,
+    OPENING_HEADER,
     SUBPROTOCOL,
     Err,
     FromClient,
@@ -43,14 +43,14 @@ OPEN_S = 20.0
 """Seconds that opening may take: DNS, TCP, proxy, TLS and the websocket handshake."""
 HEARTBEAT_S = 12.0
 SEND_S = 15.0
-CLOSE_S = 2.0
+CLOSE_S = 2.0  # a goodbye is not worth a longer wait
 MAX_FAULTS = 32
 """Number of unparsable frames after which the node leaves a relay."""
 FRAMES_PER_MIN, FRAME_BYTES = 6000, 16 * KB
 """Rate limit for a relay: each frame costs 1, plus 1 for every FRAME_BYTES of its size. A busy node receives a
 hundredth of it."""
 FLOOD_WAIT_MS = 60_000
-LONGEST_WAIT_MS = 24 * 3600 * 1000
+LONGEST_WAIT_MS = 24 * 3600 * 1000  # a day; a relay that asks for more is tried again anyway
 _HEADERS = {"User-Agent": "shoal"}
 
 
@@ -207,7 +207,7 @@ class Connection:
         self._ledger.record_sent(frame)
 
     async def close(self) -> None:
-        if not self._flooded:  # anyone who floods is not listened to until it says goodbye
+        if not self._flooded:  # a relay that floods is disconnected without waiting for its bye
             with contextlib.suppress(ConnectionEnded, TimeoutError):
                 async with asyncio.timeout(2 * CLOSE_S):
                     with self._network():
@@ -220,7 +220,7 @@ async def connect(
     url: str,
     tls: ssl.SSLContext | None = None,
     ledger: Ledger | None = None,
-    private: Private | None = None,
+    private: PrivateSwarm | None = None,
 ) -> Connection:
     """Opens a websocket to a relay, encrypted if it is of a `private` swarm; `tls` is for certificates that the
     system does not trust. Raises ConnectionEnded."""
@@ -251,14 +251,14 @@ async def connect(
             socket = await http.ws_connect(
                 url,
                 protocols=(SUBPROTOCOL, OLD_SUBPROTOCOL),
-                headers={OPENING: opening.hex()},
+                headers={OPENING_HEADER: opening.hex()},
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
                 proxy_headers=_HEADERS,
-                ssl=tls or (authorities.context() if url.startswith("wss:") else True),
+                ssl=tls or (authorities.default_context() if url.startswith("wss:") else True),
                 compress=0,
-                max_msg_size=BATCH_FRAME + noise.TAG + 1,  # aiohttp takes only what is smaller
+                max_msg_size=BATCH_FRAME + noise.TAG_BYTES + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
             )
         if socket.protocol == OLD_SUBPROTOCOL:
@@ -328,7 +328,7 @@ def _not_had(place: str, proxy: str | None, error: Exception) -> ConnectionEnded
                 f"There is no relay at {place} (it answers {status}): check the address.", wait
             )
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLError() as refused):
-            return ConnectionEnded(authorities.problem(refused, place))
+            return ConnectionEnded(authorities.certificate_problem(refused, place))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             return ConnectionEnded(
                 f"{place} shows no certificate that this computer trusts: check the address and the clock."

@@ -20,11 +20,6 @@ from app.swarm.wire.body import SwarmId
 from app.swarm.wire.protocol import RelayId
 from app.swarm.wire.signin import is_relay_id
 
-# Relays that this home has met: the id and the swarm behind each address, in a small file.
-#
-# An id follows from the relay's key, so anyone who takes over an address later has another id; nothing is
-# signed for that one.
-
 MAX_RELAYS = 64
 """Maximum addresses remembered; above that the oldest is forgotten."""
 _LARGEST = 64 * 1024
@@ -43,15 +38,16 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownRelays:
-    """The relay id and swarm known for each address. An unreadable file counts as missing: the relays are then
-    learned again."""
+    """The relay id and swarm known for each address, in a small file. An id follows from the relay's key, so
+    whoever takes over an address later has another id, and nothing is signed for that one. An unreadable file
+    counts as missing: the relays are then learned again."""
 
     __slots__ = ("_path", "_relays")
 
     def __init__(self, path: Path) -> None:
         self._path = path
         found = files.read_json(path, _File, _LARGEST)
-        # an id of version 1 followed from nothing, and a relay that is updated has another
+        # a version 1 id did not depend on the key; an updated relay has another
         relays = found.relays.items() if found else ()
         self._relays: dict[str, KnownRelay] = {url: met for url, met in relays if is_relay_id(met.relay)}
 
@@ -126,8 +122,8 @@ class RelayEntries:
             relay=place.invite.relay or (met.relay if met else None), swarm=swarm, invite=place.invite
         )
 
-    def failed(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
+    def record_failure(self, place: RelayEntry, now: float, retry_after_ms: int | None, steady: bool) -> None:
         """Records the end of a connection and sets the wait until the next try; after a `steady` connection the
         failure counts as the first."""
         pace = place.pace.after_success() if steady else place.pace
-        place.pace = pace.failed(now, self._rng.random(), retry_after_ms)
+        place.pace = pace.after_failure(now, self._rng.random(), retry_after_ms)

@@ -21,7 +21,7 @@ import msgspec
 from app.common import files, signing
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import Identity
-from app.swarm.wire.limits import REPORT_IDS
+from app.swarm.wire.limits import MAX_REPORT_IDS
 from app.swarm.wire.protocol import LessonReceipt, Receipt, Receipts, Report, Taught, Thanks
 
 FILE = "thanks.json"
@@ -174,11 +174,9 @@ def _remember(seen: OrderedDict[Any, None], one: object, most: int) -> None:
         seen.popitem(last=False)
 
 
-# The reports of a node to a relay about the groups it read: which were bad, and by receipts which taught it.
-
 REPORT_EVERY_S = 6.0
 """Minimum seconds between two reports, and between two messages of receipts: relays allow twelve a minute."""
-_REPORTS, _LESSONS = 256, 64
+_REPORTS, _LESSONS = 256, 64  # reports and lesson receipts that wait for a relay
 
 Complaint = Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
@@ -190,7 +188,7 @@ class Reporter:
     def __init__(self, identity: Identity, now: float) -> None:
         self._identity = identity
         self._reports: deque[tuple[Complaint, str]] = deque(maxlen=_REPORTS)
-        self._learned: deque[str] = deque(maxlen=REPORT_IDS)
+        self._learned: deque[str] = deque(maxlen=MAX_REPORT_IDS)
         self._lessons: deque[tuple[str, str]] = deque(maxlen=_LESSONS)
         self._reported = self._receipted = now
 
@@ -230,7 +228,7 @@ class Reporter:
 
     def _next_report(self) -> Report:
         reason = self._reports[0][0]
-        ids = [id for one, id in self._reports if one == reason][:REPORT_IDS]
+        ids = [id for one, id in self._reports if one == reason][:MAX_REPORT_IDS]
         left = [(one, id) for one, id in self._reports if one != reason or id not in ids]
         self._reports.clear()
         self._reports.extend(left)

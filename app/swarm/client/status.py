@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.swarm.wire.limits import BODY, KIND, LoggedMessage
+from app.swarm.wire.limits import FRAME_TYPE, MAX_BODY_BYTES, LoggedMessage
 
 MAX_MESSAGES = 20
 """Messages kept, half of them sent and half received, so that the relay's figures, which arrive every ten
@@ -161,7 +161,7 @@ def _told(way: _Direction, outgoing: bool) -> Iterator[tuple[int, LoggedMessage]
 
 
 def _kind(raw: bytes) -> str:
-    found = KIND.match(raw)
+    found = FRAME_TYPE.match(raw)
     return found[1].decode() if found else "?"
 
 
@@ -187,4 +187,4 @@ def _unpacked(raw: bytes) -> str:
     pub: dict[str, Any] = msgspec.json.decode(raw)
     if pub.get("enc") != "zlib":
         return ""
-    return UNPACKED + zlib.decompressobj().decompress(binascii.a2b_base64(pub["body"]), BODY).decode()
+    return UNPACKED + zlib.decompressobj().decompress(binascii.a2b_base64(pub["body"]), MAX_BODY_BYTES).decode()

@@ -16,8 +16,8 @@ import msgspec
 
 from app.common.rate import Backoff, Bucket
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION
-from app.sapo.sets.question_set import is_own
+from app.sapo.questions import QUESTIONS_VERSION
+from app.sapo.sets.question_set import is_owners_set
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox, OutboxCounts
 from app.swarm.identity.identity import Identity
@@ -26,12 +26,12 @@ from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import (
     BATCH_BYTES,
     FRAME_BYTES,
-    LARGE_GROUP,
+    LARGE_GROUP_BYTES,
+    MAX_SAMPLE_GROUPS,
     OPEN_PUBLISHES,
     OPEN_SAMPLES,
+    RATE_SHARE,
     RECALLS_PER_MIN,
-    SAMPLE,
-    SHARE,
     Code,
     Quotas,
     Refused,
@@ -75,7 +75,7 @@ class Publisher:
         """Stores a group until a relay has it. Returns False if it may not be published, for example if its
         rewards are all equal. If the disk fails, the group is held in memory and tried again with the next
         group or connection."""
-        if is_own(group.coordinates.family):
+        if is_owners_set(group.coordinates.family):
             return False
         self._making.take(1, now)
         kept = group, tuple(rewards_G), self._clock.now_ms()
@@ -94,7 +94,7 @@ class Publisher:
         backlog."""
         share = _MAKING if self.counts.waiting <= _BEHIND else _CATCHING_UP
         left = self._making.left(now)
-        self._making.set_rate(SHARE * share * self._quotas.publish_per_min, now)
+        self._making.set_rate(RATE_SHARE * share * self._quotas.publish_per_min, now)
         return int(left)
 
     def set_swarm(self, swarm: str) -> None:
@@ -143,8 +143,8 @@ class Publisher:
             self._pace = self._pace.after_success()
             self.counts = self._outbox.counts()
             return
-        if self._pace.wait_s(now) == 0:  # sixteen refused at once are one failure
-            self._pace = self._pace.failed(now, self._rng.random(), ok.retry_after_ms)
+        if self._pace.wait_s(now) == 0:  # sixteen refusals at once count as one failure
+            self._pace = self._pace.after_failure(now, self._rng.random(), ok.retry_after_ms)
         if ok.code is Code.RATE_LIMITED:
             self._sending.drain(now)
 
@@ -167,7 +167,7 @@ class Publisher:
             told = _told(pub.body)
         except msgspec.MsgspecError:
             return False
-        return told.swarm == self.swarm and told.task.version == VERSION
+        return told.swarm == self.swarm and told.task.version == QUESTIONS_VERSION
 
     def _add(self, swarm: str, group: GroupRecord, rewards_G: Sequence[int], created_ms: int) -> bool:
         seed = self._identity.seed()
@@ -203,7 +203,7 @@ def _packed(pub: Pub) -> Pub:
 
 def _room(k: int) -> int:
     """Bytes to ask for with k groups: large ones on the average, so that traffic is not up to their authors."""
-    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP))
+    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP_BYTES))
 
 
 class SampleLimiter:
@@ -221,7 +221,10 @@ class SampleLimiter:
 
     def on_connect(self, quotas: Quotas, limits: RelayLimits, now: float) -> None:
         """Sets the limits of a new connection."""
-        self._most, self._most_open = min(SAMPLE, limits.sample), min(OPEN_SAMPLES, limits.open_samples)
+        self._most, self._most_open = (
+            min(MAX_SAMPLE_GROUPS, limits.sample),
+            min(OPEN_SAMPLES, limits.open_samples),
+        )
         if quotas.sample_per_min != self._quotas.sample_per_min:
             self._allowance = allowance(quotas.sample_per_min, quotas.sample_per_min)
         self._quotas = quotas
@@ -247,7 +250,7 @@ class SampleLimiter:
         if k < 1 or not tasks or (begun := self._begin(self._recalls, now)) is None:
             return None
         rid, answer = begun
-        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:SAMPLE])), answer
+        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:MAX_SAMPLE_GROUPS])), answer
 
     def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[SampleReply | None]] | None:
         """Takes one request from `rate`; None if it is used up, too many requests are open, or the relay asked

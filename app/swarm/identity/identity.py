@@ -16,12 +16,6 @@ from mnemonic import Mnemonic
 
 from app.common import signing
 
-# A node's name, read off its key: two words and four digits, such as "brisk-otter-0417".
-#
-# No one chooses one, so no one writes anything into it, and a key has the same name on every screen.
-#
-# The lists and their order are part of every name: they never change.
-
 _DOMAIN = b"shoal-name-v1\0"
 
 _MANNERS = """
@@ -49,14 +43,15 @@ MANNERS, ANIMALS = tuple(_MANNERS.split()), tuple(_ANIMALS.split())
 
 def node_name(key: bytes) -> str:
     """A readable name derived from a public key. Two keys share a name with a probability of 1 in 164 million,
-    so it is only for people and never identifies a key."""
+    so it is only for people and never identifies a key. Nobody chooses a name, so nobody writes anything into
+    one. The word lists and their order never change."""
     number = int.from_bytes(sha256(_DOMAIN + key).digest()[:16], "big")
     number, digits = divmod(number, 10_000)
     number, animal = divmod(number, len(ANIMALS))
     return f"{MANNERS[number % len(MANNERS)]}-{ANIMALS[animal]}-{digits:04}"
 
 
-WORDS = 24
+WORDS = 24  # BIP-39's number for 256 bits
 
 _MAX_OPERATIONS, _MAX_MEMORY = 16, 2**30
 """Maximum argon2id cost (passes, bytes) accepted from a file."""

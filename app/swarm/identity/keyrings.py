@@ -110,7 +110,7 @@ def load_key(find: Find, public_key: str, name: str) -> Identity:
     if secret is None:
         raise KeyringLocked(
             f"The key of {name} isn't in this keyring: log in as before, or enter its recovery words "
-            f"({restoring()})."
+            f"({restore_hint()})."
         )
     try:
         identity = Identity(bytes.fromhex(secret))
@@ -118,7 +118,9 @@ def load_key(find: Find, public_key: str, name: str) -> Identity:
             return identity
     except ValueError:  # not hex, or too short
         pass
-    raise IdentityError(f"The keyring's entry for {name} is damaged: enter its recovery words ({restoring()}).")
+    raise IdentityError(
+        f"The keyring's entry for {name} is damaged: enter its recovery words ({restore_hint()})."
+    )
 
 
 def require_keyring(find: Find) -> keyring.backend.KeyringBackend:
@@ -129,6 +131,6 @@ def require_keyring(find: Find) -> keyring.backend.KeyringBackend:
     return backend
 
 
-def restoring() -> str:
+def restore_hint() -> str:
     """The command line that restores a key from recovery words."""
     return remedy.command("identity restore")

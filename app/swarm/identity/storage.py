@@ -26,7 +26,7 @@ from app.swarm.identity.keyrings import (
     load_key,
     real_backend,
     require_keyring,
-    restoring,
+    restore_hint,
     run_in_daemon_thread,
     store_key,
 )
@@ -103,7 +103,7 @@ async def read_identity(
     if record.where == "file":
         raise IdentityError(
             f"The key of {record.name} is under a passphrase, which Shoal no longer uses: enter the passphrase "
-            f"or the recovery words once ({restoring()})."
+            f"or the recovery words once ({restore_hint()})."
         )
     identity, note = _from_plain(folder, record)
     return StoredIdentity(identity=identity, where=KeyStore.PLAIN, note=note)
@@ -201,7 +201,7 @@ def _from_plain(folder: Path, record: KeyRecord) -> tuple[Identity, str]:
     """Reads the key from its file; also returns a sentence if other users could read it. Renames a damaged
     file. Raises IdentityError."""
     path = _plain_file(folder, record.public_key)
-    enter = f"enter the recovery words of {record.name} ({restoring()})."
+    enter = f"enter the recovery words of {record.name} ({restore_hint()})."
     try:
         note = _closed_to_others(path)
         content = path.read_bytes()
@@ -261,7 +261,7 @@ def _read(folder: Path) -> KeyRecord | None:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         raise IdentityError(
-            f"{path} can't be read, and stays as it is: enter your recovery words ({restoring()})."
+            f"{path} can't be read, and stays as it is: enter your recovery words ({restore_hint()})."
         ) from error
 
 

@@ -30,16 +30,16 @@ from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope, SwarmId
-from app.swarm.wire.limits import BODY, RELAY_FILE, SAFE_INTEGER, Quotas
+from app.swarm.wire.limits import MAX_BODY_BYTES, RELAY_FILE, SAFE_INTEGER, Quotas
 
 FILE = "archive.jsonl"
 """Name of the file in the data folder with the groups that its owner imported."""
 MAX_BYTES, MAX_GROUPS = 64_000_000, 20_000
 """Bytes of a file that are read, and groups of it; as many unreadable lines end the reading. The data folder
 keeps as much."""
-MAX_S = 900.0
+MAX_CHECK_S = 900.0
 """Seconds of one check: of 20,000 honest groups it is a fraction, and puzzles may be chosen to take long."""
-_LINE = 2 * BODY
+_LINE = 2 * MAX_BODY_BYTES
 _ANY_AGE_S = 20 * 365 * 24 * 3600
 _NO_RATE = Quotas(publish_per_min=SAFE_INTEGER, publish_burst=SAFE_INTEGER)
 
@@ -92,10 +92,10 @@ def check_groups(
     lines: Iterable[ArchivedGroup], sandbox: Sandbox, own_keys: Iterable[bytes], now_ms: int
 ) -> Iterator[tuple[ArchivedGroup, GroupRecord | IntakeReason]]:
     """Checks each group against its own swarm; yields the line with the GroupRecord or the reason for refusal
-    (UNCHECKED once MAX_S is used up). One intake serves all swarms, so that an author's record carries over.
-    Blocks while it scores every answer. Raises SandboxError."""
+    (UNCHECKED once MAX_CHECK_S is used up). One intake serves all swarms, so that an author's record carries
+    over. Blocks while it scores every answer. Raises SandboxError."""
     intake = Intake(sandbox, "", own_keys, per_author=_NO_RATE)
-    ends = time.monotonic() + MAX_S
+    ends = time.monotonic() + MAX_CHECK_S
     for line in lines:
         if time.monotonic() > ends:
             yield line, IntakeReason.UNCHECKED
@@ -115,7 +115,7 @@ def keep(home: Path, lines: Sequence[ArchivedGroup]) -> int:
     OSError."""
     kept: list[ArchivedGroup] = []
     if (path := home / FILE).exists():
-        with contextlib.suppress(ArchiveError):  # damaged: what comes takes its place
+        with contextlib.suppress(ArchiveError):  # damaged: the new content replaces it
             kept = read(path).lines
     return write(path, select_within_limits([*kept, *lines]))
 
@@ -152,7 +152,7 @@ def read_relay_archive(state: Path) -> Iterator[ArchivedGroup]:
     decoder = msgspec.json.Decoder(Envelope)
     with tempfile.TemporaryDirectory() as copies:
         try:
-            for part in state.glob(f"{RELAY_FILE}*"):  # a running relay keeps the file to itself
+            for part in state.glob(f"{RELAY_FILE}*"):  # a running relay locks the file
                 shutil.copy(part, copies)
             with closing(sqlite3.connect(Path(copies) / RELAY_FILE)) as db:
                 (swarm,) = db.execute("SELECT is_ FROM facts WHERE what = 'swarm'").fetchone()

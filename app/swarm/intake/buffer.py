@@ -25,17 +25,17 @@ from app.learning.choosing import JudgedGroup, PeerRecords
 from app.sapo.groups import GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import Recipe
-from app.swarm.wire.limits import ARCHIVED_S, OLDEST_S
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S, STALE_AFTER_S
 
 MAX_BUFFERED = 256
 MAX_BYTES = 4_000_000
-PER_PEER = 64
+MAX_PER_PEER = 64
 SHORTEST_ROUND_S = 30.0
 """Minimum seconds per round when ages are counted in rounds, so that groups do not seem too old to a fast
 node."""
 MAX_WAITING, WAITING_BYTES = 2048, 8_000_000
 """Maximum groups that wait for a lesson, and their maximum bytes in memory."""
-WAITING_OF_FAMILY = 192
+MAX_WAITING_PER_FAMILY = 192
 """Maximum groups of one family that wait, enough for four lessons; at most half of them of one author."""
 _QUESTIONS = 8192
 """Maximum questions remembered of groups that arrived in this run."""
@@ -64,8 +64,8 @@ class PeerBuffer:
         *,
         most: int = MAX_BUFFERED,
         most_bytes: int = MAX_BYTES,
-        per_peer: int = PER_PEER,
-        oldest_s: float = OLDEST_S,
+        per_peer: int = MAX_PER_PEER,
+        oldest_s: float = STALE_AFTER_S,
         people: Callable[[], bool] = lambda: True,
     ) -> None:
         """`people`: whether a round may take a person's group in addition."""
@@ -164,7 +164,7 @@ class PeerBuffer:
         they are of a public swarm and every author is trusted now: swarms may have the same name."""
         if self.vouches_for_all and not saved.trusted:
             return
-        oldest = self.now_ms() - ARCHIVED_S * 1000
+        oldest = self.now_ms() - ARCHIVE_MAX_AGE_S * 1000
         for group in saved.groups:
             if group.age_from_ms >= oldest and self.add(group) and group.id in self._waiting:
                 if times := saved.taught.get(group.id):
@@ -233,7 +233,7 @@ class PeerBuffer:
             group = out.get(judged.group.id)
             if group is None:  # the owner's own answer, which has no author to judge
                 continue
-            self.records.judge(group.key, judged.taken, judged.kept_out)
+            self.records.record_use(group.key, judged.taken, judged.kept_out)
             learned += [group.id] * bool(judged.taken)
         self.taken_last = len(self._out)
         self.taken += self.taken_last
@@ -245,7 +245,7 @@ class PeerBuffer:
     def _insert(self, group: GroupRecord) -> None:
         self._ready[group.id] = group
         self._by_author[group.key] += 1
-        self._bytes += size(group)
+        self._bytes += group_bytes(group)
         if self._by_author[group.key] > self._per_peer:
             self._displace(group.key)
         while len(self._ready) > self._most or self._bytes > self._most_bytes:
@@ -262,12 +262,12 @@ class PeerBuffer:
             one for one in self._waiting.values() if one.coordinates.family == group.coordinates.family
         ]
         own = sum(one.key == group.key for one in of_family)
-        if len(of_family) > WAITING_OF_FAMILY or 2 * own > WAITING_OF_FAMILY:
+        if len(of_family) > MAX_WAITING_PER_FAMILY or 2 * own > MAX_WAITING_PER_FAMILY:
             self._forget_oldest(of_family)
-        while len(self._waiting) > MAX_WAITING or sum(map(size, self._waiting.values())) > WAITING_BYTES:
+        while len(self._waiting) > MAX_WAITING or sum(map(group_bytes, self._waiting.values())) > WAITING_BYTES:
             bytes_of = Counter[str]()
             for one in self._waiting.values():
-                bytes_of[one.coordinates.family] += size(one)
+                bytes_of[one.coordinates.family] += group_bytes(one)
             largest = max(bytes_of, key=bytes_of.__getitem__)
             self._forget_oldest([one for one in self._waiting.values() if one.coordinates.family == largest])
 
@@ -288,13 +288,13 @@ class PeerBuffer:
 
     def _remove(self, id: str) -> None:
         one = self._ready.pop(id)
-        self._bytes -= size(one)
+        self._bytes -= group_bytes(one)
         self._by_author[one.key] -= 1
         if not self._by_author[one.key]:
             del self._by_author[one.key]
 
 
-def size(group: GroupRecord) -> int:
+def group_bytes(group: GroupRecord) -> int:
     """Approximate bytes of memory that a group takes."""
     texts_G = group.completions_G
     return 2048 + sys.getsizeof(group.question) + sum(map(sys.getsizeof, texts_G))

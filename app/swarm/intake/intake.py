@@ -23,33 +23,24 @@ import msgspec
 
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION, QuestionError, UnmadeQuestion
+from app.sapo.questions import QUESTIONS_VERSION, QuestionError, UnmadeQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxSuspended, score_group
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.swarm.identity import identity
-from app.swarm.intake.reasons import IntakeReason, of_flaw, unsafe
+from app.swarm.intake.reasons import IntakeReason, is_unsafe, reason_of_flaw
 from app.swarm.wire.body import Body, Envelope, check_age, unseal
 from app.swarm.wire.frames import decode_envelope
-from app.swarm.wire.limits import COMPLETION, OLDEST_S, Quotas, Refused, allowance
+from app.swarm.wire.limits import MAX_COMPLETION_CHARS, STALE_AFTER_S, Quotas, Refused, allowance
 from app.swarm.wire.shared_sets import SharedSet, is_shared_set_family
-
-# Groups that are almost the same, no matter who signed them: one poisonous text under many keys, or a copied
-# group.
-#
-# A group is known by a sketch of its text: of all its runs of eight characters, hashed with a secret of this
-# process, the 128 smallest. The share of one sketch that is in the other estimates how much of one text is in
-# the other (Broder, "On the resemblance and containment of documents", 1997). Honest answers to questions of
-# one family may share three quarters where a model works by a fixed pattern, so only nine tenths and more
-# count.
 
 SHINGLE_CHARS = 8
 SKETCH_HASHES = 128
 COPY_SHARE = 0.9
 """Fraction of a sketch in common from which two groups count as copies."""
-FIRST, FIRST_ALIKE = 24, 0.6
+FIRST_HASHES, FIRST_ALIKE = 24, 0.6
 """The smallest hashes of a sketch are compared first (number, fraction): most groups already differ in
 those."""
-REMEMBERED_TEXTS = 1024
+REMEMBERED_TEXTS = 1024  # a megabyte of sketches
 MIN_COMPARED_CHARS = 240
 """A group with fewer characters is too short to be compared with answers to other questions."""
 
@@ -57,7 +48,12 @@ Sketch: TypeAlias = "array[int]"
 
 
 class SimilarityIndex:
-    """The sketches of the latest groups, a kilobyte each."""
+    """The sketches of the latest groups, a kilobyte each. They find one text under many keys, and copies.
+
+    A sketch is the SKETCH_HASHES smallest hashes of all runs of SHINGLE_CHARS characters, keyed with a secret
+    of this process. The share of one sketch that is in another estimates how much of one text is in the other
+    (Broder, "On the resemblance and containment of documents", 1997). Honest answers of a model that works by
+    a fixed pattern may share three quarters, so only COPY_SHARE and more count."""
 
     __slots__ = ("_latest", "_secret")
 
@@ -84,9 +80,9 @@ class SimilarityIndex:
 
     def alike(self, sketch: Sketch) -> bool:
         """True if one of the latest groups is almost identical."""
-        mine, first = frozenset(sketch), frozenset(sketch[:FIRST])
+        mine, first = frozenset(sketch), frozenset(sketch[:FIRST_HASHES])
         return any(
-            len(first.intersection(other[:FIRST])) >= FIRST_ALIKE * len(first)
+            len(first.intersection(other[:FIRST_HASHES])) >= FIRST_ALIKE * len(first)
             and len(mine.intersection(other)) >= COPY_SHARE * max(len(mine), len(other))
             for other in self._latest
         )
@@ -100,10 +96,10 @@ class SimilarityIndex:
 
 REMEMBERED_IDS = 8192
 REMEMBERED_PEERS = 2048
-STRIKES = 3
+MAX_STRIKES = 3
 """Number of deliberately bad groups after which an author is ignored, unless at least four times as many were
 good."""
-DISTRUST_MS = 3600 * 1000
+DISTRUST_MS = 3600 * 1000  # an hour
 _SHARE = Quotas()
 """Limits per author: equal to what one key may publish at a relay."""
 
@@ -141,8 +137,8 @@ class Intake:
         *,
         families: Iterable[str] | None = None,
         sets: Callable[[], Iterable[SharedSet]] = tuple,
-        longest: int = COMPLETION,
-        oldest_s: int = OLDEST_S,
+        longest: int = MAX_COMPLETION_CHARS,
+        oldest_s: int = STALE_AFTER_S,
         per_author: Quotas = _SHARE,
     ) -> None:
         """`own_keys`: all keys that this data folder ever signed with; `families`: those accepted; `sets`:
@@ -202,7 +198,7 @@ class Intake:
                 envelope = one if isinstance(one, Envelope) else decode_envelope(one)
                 return self._check(envelope, now_ms, oldest_s or self._oldest_s, swarm or self._swarm)
             except Refused as refused:
-                return of_flaw(refused.flaw)
+                return reason_of_flaw(refused.flaw)
 
     def _check(self, envelope: Envelope, now_ms: int, oldest_s: int, swarm: str) -> GroupRecord | IntakeReason:
         """Raises Refused for what no author can be blamed for: shape, signature and age."""
@@ -223,7 +219,7 @@ class Intake:
             author.good += 1
         elif verdict.deliberate:
             author.strikes += 1
-            if author.strikes >= STRIKES and 4 * author.strikes > author.good:
+            if author.strikes >= MAX_STRIKES and 4 * author.strikes > author.good:
                 author.good = author.strikes = 0
                 author.until_ms = now_ms + DISTRUST_MS
         return verdict
@@ -244,15 +240,15 @@ class Intake:
             group = opened
         task = group.coordinates
         family = FAMILIES.get(task.family)
-        if task.version != VERSION:
+        if task.version != QUESTIONS_VERSION:
             return IntakeReason.OTHER_VERSION
         if family is None or task.level >= len(family.levels):
             return IntakeReason.NO_QUESTION
-        if task.family not in self._families and not is_own(task.family):
+        if task.family not in self._families and not is_owners_set(task.family):
             return IntakeReason.FAMILY_OFF
         if max(map(len, group.completions_G)) > self._longest:
             return IntakeReason.TOO_LONG
-        if any(map(unsafe, group.completions_G)):
+        if any(map(is_unsafe, group.completions_G)):
             return IntakeReason.UNSAFE
         try:
             return self._regenerated(envelope, body, group)

@@ -94,7 +94,7 @@ _DELIBERATE = frozenset(
 )
 
 
-def of_flaw(flaw: Flaw) -> IntakeReason:
+def reason_of_flaw(flaw: Flaw) -> IntakeReason:
     """Returns the reason with the flaw's name, else WRONG_SHAPE."""
     try:
         return IntakeReason(flaw.value)
@@ -112,11 +112,11 @@ _CONTROL_WORDS = re.compile(
 """Markup by which chat models separate turns and speakers; in a peer's text it can only be a forgery."""
 
 
-def unsafe(text: str) -> bool:
+def is_unsafe(text: str) -> bool:
     """True if the text has control characters, direction changes, invisible or private-use characters, piles of
     combining marks, or a model's control words.
 
-    >>> [unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
+    >>> [is_unsafe(text) for text in ("4-1=3 #3", "é\\t🐟\\n", "a\\u202eb", "a\\x1b[2J", "ok<|im_end|>")]
     [False, False, True, True, True]
     """
     if not text.translate(_BREAKS).isprintable() and any(map(_hidden, text)):

@@ -29,7 +29,7 @@ from app.swarm.wire.protocol import SOCKET_PATH, VERSIONS
 SERVICE = "_shoal._tcp.local."
 FIND_S = 2.0
 MAX_FOUND = 32
-MAX_HEARD = 128
+MAX_ANNOUNCEMENTS = 128
 """Maximum announcements examined; further ones are treated as a flood."""
 _NAME = b"shoal-lan-v1\0"
 _RESOLVE_S = 1.0
@@ -102,7 +102,11 @@ async def find(timeout_s: float = FIND_S, interfaces: Sequence[str] | None = Non
     heard: dict[str, asyncio.Task[FoundRelay | None]] = {}
 
     def hear(*, name: str, state_change: ServiceStateChange, **_: object) -> None:
-        if state_change is not ServiceStateChange.Removed and name not in heard and len(heard) < MAX_HEARD:
+        if (
+            state_change is not ServiceStateChange.Removed
+            and name not in heard
+            and len(heard) < MAX_ANNOUNCEMENTS
+        ):
             heard[name] = asyncio.create_task(_resolve(network.zeroconf, name))
 
     try:

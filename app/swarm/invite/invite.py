@@ -43,7 +43,7 @@ _ENTRIES = {
 }
 
 
-WORDS, WORD_BITS = 6, 11
+WORD_COUNT, WORD_BITS = 6, 11
 """Number of words of a spoken invite or of a private swarm, and bits per word."""
 _SPOKEN_BITS, _SPOKEN_CHECK_BITS = 49, 17
 _SPOKEN = b"shoal-spoken-invite-v1\0"
@@ -57,9 +57,9 @@ class InviteError(ValueError):
 class Invite(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """A relay to join. `url` is its websocket address; the other fields are None if not given.
 
-    `swarm` and `relay` are the ids that its `hello` must have. `token` is what it asks newcomers for: one that
-    its operator signed, or a private swarm's access key (`app.swarm.invite.private`), which is a secret and
-    never sent. Raises InviteError for an invalid field, so every Invite has a link."""
+    `swarm` and `relay` are the ids that its `hello` must have. `token` admits newcomers: either a
+    token that its operator signed, or a private swarm's access key (`app.swarm.invite.private`), which is a
+    secret and never sent. Raises InviteError for an invalid field, so every Invite has a link."""
 
     url: str
     swarm: str | None = None
@@ -146,14 +146,14 @@ def split_words(text: str) -> list[str]:
 
 def words_from_number(number: int) -> str:
     """Encodes a 66-bit number as six words, separated by blanks."""
-    places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORDS))]
+    places = [number >> WORD_BITS * place & (1 << WORD_BITS) - 1 for place in reversed(range(WORD_COUNT))]
     return " ".join(_list()[place] for place in places)
 
 
 def number_from_words(words: list[str]) -> int:
     """Decodes six words to their number. Raises InviteError for another count and for unknown words."""
-    if len(words) != WORDS:
-        raise InviteError(f"An invite or a private swarm has {WORDS} words; these are {len(words)}.")
+    if len(words) != WORD_COUNT:
+        raise InviteError(f"An invite or a private swarm has {WORD_COUNT} words; these are {len(words)}.")
     number = 0
     for place, word in enumerate(words, 1):
         if word not in _places():

@@ -1,4 +1,4 @@
-"""Private swarms: six words that a few people share, and the keys derived from them.
+"""PrivateSwarm swarms: six words that a few people share, and the keys derived from them.
 
     words -> argon2id -> access key (32 bytes) -> swarm id
 
@@ -18,7 +18,7 @@ import nacl.pwhash
 
 from app.common import signing
 from app.swarm.invite.invite import (
-    WORDS,
+    WORD_COUNT,
     Invite,
     InviteError,
     is_invite_number,
@@ -46,7 +46,7 @@ class PrivateError(ValueError):
     """The words or the key belong to no private swarm; the message says why and what to do."""
 
 
-class Private(msgspec.Struct, frozen=True):
+class PrivateSwarm(msgspec.Struct, frozen=True):
     """A private swarm's access key, which is as secret as its words."""
 
     key: bytes
@@ -68,7 +68,7 @@ class Private(msgspec.Struct, frozen=True):
         return f"a1.{self.key.hex()}"
 
     def __repr__(self) -> str:
-        return f"<Private {self.swarm}>"
+        return f"<PrivateSwarm {self.swarm}>"
 
     def __rich_repr__(self) -> list[tuple[str, str]]:
         return [("", repr(self))]
@@ -86,8 +86,10 @@ def validate_words(text: str) -> str:
     between them are accepted. Detects nearly every typing error without the slow key derivation: unknown words
     always, others 63 times of 64. Raises PrivateError."""
     words = split_words(text)
-    if len(words) != WORDS:
-        raise PrivateError(f"A private swarm has {WORDS} words; these are {len(words)}: enter all of them.")
+    if len(words) != WORD_COUNT:
+        raise PrivateError(
+            f"A private swarm has {WORD_COUNT} words; these are {len(words)}: enter all of them."
+        )
     try:
         number = number_from_words(words)
     except InviteError as error:
@@ -101,21 +103,21 @@ def validate_words(text: str) -> str:
     return " ".join(words)
 
 
-def private_swarm_from_text(text: str) -> Private:
+def private_swarm_from_text(text: str) -> PrivateSwarm:
     """Derives the private swarm of six words (half a second and 64 MB), or parses an access key `a1.<hex>`
     (fast). Raises PrivateError."""
     if text.strip().startswith("a1."):
         return parse_access_key(text.strip())
     secret = validate_words(text).encode()
-    return Private(nacl.pwhash.argon2id.kdf(_KEY_BYTES, secret, _SALT, _OPERATIONS, _MEMORY))
+    return PrivateSwarm(nacl.pwhash.argon2id.kdf(_KEY_BYTES, secret, _SALT, _OPERATIONS, _MEMORY))
 
 
-def parse_access_key(text: str) -> Private:
+def parse_access_key(text: str) -> PrivateSwarm:
     """Parses a private swarm's access key. Raises PrivateError."""
     found = _TOKEN.fullmatch(text)
     if found is None:
         raise PrivateError("This is no access key of a private swarm: it has a1. and 64 hex digits.")
-    return Private(bytes.fromhex(found[1]))
+    return PrivateSwarm(bytes.fromhex(found[1]))
 
 
 def is_access_key(token: str | None) -> bool:
@@ -129,22 +131,18 @@ def _checked(number: int) -> int:
     return number << _CHECK_BITS | check
 
 
-# The content of `auth.invite` where a relay asks for an invite: a token.
-#
-# It is signed by the relay's operator; anyone who holds it may join until it ends, or only one key may:
-#
-#     t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
-#
-# The key of a private swarm is never sent: it makes the line itself, see `app.swarm.wire.noise`.
-
-ANYBODY = "any"
+ANY_KEY = "any"
 _ADMISSION_TOKEN = re.compile(r"t1\.([0-9]{1,12})\.([0-9a-f]{64}|any)\.([0-9a-f]{128})")
 _SIGNED = b"shoal-token-v1\0"
 
 
-def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANYBODY) -> str:
-    """Signs an admission token for a swarm with its operator's 32-byte seed. `until_s`: expiry in Unix seconds;
-    `pk`: the only key (hex) that may use it. Raises ValueError for invalid arguments."""
+def mint(operator: bytes, swarm: str, until_s: int, pk: str = ANY_KEY) -> str:
+    """Signs an admission token, the content of `auth.invite`, for a swarm with its operator's 32-byte seed:
+
+        t1.<until>.<pk | any>.<Ed25519("shoal-token-v1" 0x00 swarm 0x00 until 0x00 pk-or-any)>
+
+    `until_s`: expiry in Unix seconds; `pk`: the only key (hex) that may use it. The key of a private swarm is
+    never sent (see `app.swarm.wire.noise`). Raises ValueError for invalid arguments."""
     token = f"t1.{until_s}.{pk}.{signing.sign(operator, _token_bytes(swarm, str(until_s), pk)).hex()}"
     if not _ADMISSION_TOKEN.fullmatch(token):
         raise ValueError("A token ends at a whole Unix second, for a key of 64 hex digits or for any.")
@@ -160,7 +158,7 @@ def check_token(token: str, operators: Iterable[bytes], swarm: str, pk: str, now
     signed = _token_bytes(swarm, until, who)
     if not any(signing.verifies(key, signed, bytes.fromhex(signature)) for key in operators):
         raise Refused(Flaw.NOT_INVITED, "The invite wasn't signed by this relay's operator: ask for one.")
-    if who not in (ANYBODY, pk):
+    if who not in (ANY_KEY, pk):
         raise Refused(Flaw.NOT_INVITED, "The invite was made for another key: ask for one of your own.")
     if now_s >= int(until):
         raise Refused(Flaw.NOT_INVITED, "The invite has ended: ask the operator for a new one.")
@@ -176,7 +174,7 @@ def token_to_present(invite: Invite | None, hello: Hello) -> str | None:
     return invite.token
 
 
-def private_invite(private: Private, found: Invite) -> Invite:
+def private_invite(private: PrivateSwarm, found: Invite) -> Invite:
     """Creates the invite to the relay `found` of a private swarm, including the swarm's access key."""
     return Invite(url=found.url, swarm=private.swarm, relay=found.relay, token=private.token)
 

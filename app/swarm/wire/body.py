@@ -21,20 +21,27 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from app.common import signing
-from app.sapo.groups import HUMAN, GroupRecord, informative, is_single_right_answer
+from app.sapo.groups import HUMAN_MODEL, GroupRecord, informative, is_single_right_answer
 from app.sapo.questions import MAX_INDEX, MAX_SEED, Coordinates
-from app.sapo.sets.question_set import is_own
-from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, MAX_GROUP, OLDEST_S, SAFE_INTEGER, Flaw, Refused
-
-# JSON where every key stands once in its object. Readers differ in which of two they take, so a text with two
-# would be one thing to a relay and another to a node.
+from app.sapo.sets.question_set import is_owners_set
+from app.swarm.wire.limits import (
+    MAX_AHEAD_S,
+    MAX_BODY_BYTES,
+    MAX_COMPLETION_CHARS,
+    MAX_COMPLETIONS,
+    SAFE_INTEGER,
+    STALE_AFTER_S,
+    Flaw,
+    Refused,
+)
 
 encoded = msgspec.json.Encoder().encode
 
 
 def has_unique_keys(raw: bytes, read: Any) -> bool:
-    r"""True if no key occurs twice in `raw`, which was parsed as `read` and is not deeply nested. Parses again
-    only if our encoding of `read` differs from `raw`.
+    r"""True if no key occurs twice in `raw`. JSON readers differ in which of two equal keys they take, so a
+    relay and a node could read different texts. `raw` was parsed as `read` and is not deeply nested; it is
+    parsed again only if our encoding of `read` differs from it.
 
     >>> texts = b'{"a":1,"b":{"a":1}}', b'{"a":1,"\\u0061":2}', b'[{"a":1, "a" :1}]'
     >>> [has_unique_keys(raw, msgspec.json.decode(raw)) for raw in texts]
@@ -89,7 +96,7 @@ class WireTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def of(cls, where: Coordinates) -> WireTask:
         """Converts coordinates. Raises ValueError for a question of the owner's own sets, which stay on this
         computer."""
-        if is_own(where.family):
+        if is_owners_set(where.family):
             raise ValueError("A question of the owner's own has no place in the swarm.")
         return cls(
             family=where.family, level=where.level, seed=where.seed, index=where.index, version=where.version
@@ -112,8 +119,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     task: WireTask
     model: ModelName
     completions: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=COMPLETION)], ...],
-        msgspec.Meta(min_length=1, max_length=MAX_GROUP),
+        tuple[Annotated[str, msgspec.Meta(max_length=MAX_COMPLETION_CHARS)], ...],
+        msgspec.Meta(min_length=1, max_length=MAX_COMPLETIONS),
     ]
     finished: tuple[bool, ...]
     rewards: tuple[Literal[0, 1], ...]
@@ -125,7 +132,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             reward and not ended for reward, ended in zip(self.rewards, self.finished, strict=True)
         ):
             raise ValueError("A completion that was cut off earns no reward")
-        if self.model == HUMAN:
+        if self.model == HUMAN_MODEL:
             if not is_single_right_answer(self.rewards):
                 raise ValueError("A person's group is one right answer")
         elif not informative(self.rewards):
@@ -247,12 +254,12 @@ def task_of(envelope: Envelope) -> WireTask:
     return _tasks.decode(_raw(envelope)).task
 
 
-def check_age(created_ms: int, now_ms: int, oldest_s: int = OLDEST_S) -> None:
+def check_age(created_ms: int, now_ms: int, oldest_s: int = STALE_AFTER_S) -> None:
     """Raises Refused for a group that is too old or from the future. Both times in Unix milliseconds."""
     if created_ms < now_ms - oldest_s * 1000:
         raise Refused(Flaw.STALE, f"The group is older than {oldest_s} s.")
-    if created_ms > now_ms + AHEAD_S * 1000:
-        raise Refused(Flaw.AHEAD, f"The group is stamped more than {AHEAD_S} s ahead: is the clock right?")
+    if created_ms > now_ms + MAX_AHEAD_S * 1000:
+        raise Refused(Flaw.AHEAD, f"The group is stamped more than {MAX_AHEAD_S} s ahead: is the clock right?")
 
 
 def _raw(envelope: Envelope) -> bytes:
@@ -265,7 +272,7 @@ def _raw(envelope: Envelope) -> bytes:
         return raw
     unpacker = zlib.decompressobj()
     try:
-        raw = unpacker.decompress(binascii.a2b_base64(envelope.body, strict_mode=True), BODY + 1)
+        raw = unpacker.decompress(binascii.a2b_base64(envelope.body, strict_mode=True), MAX_BODY_BYTES + 1)
     except (ValueError, zlib.error) as error:  # binascii.Error is a ValueError
         raise Refused(Flaw.BAD_ENCODING, "The body is not base64 of zlib.") from error
     _check_size(len(raw))
@@ -275,5 +282,5 @@ def _raw(envelope: Envelope) -> bytes:
 
 
 def _check_size(size: int) -> None:
-    if size > BODY:
-        raise Refused(Flaw.TOO_LARGE, f"The body is larger than {BODY} bytes.")
+    if size > MAX_BODY_BYTES:
+        raise Refused(Flaw.TOO_LARGE, f"The body is larger than {MAX_BODY_BYTES} bytes.")

@@ -11,7 +11,7 @@ from app.swarm.wire.body import Envelope, encoded, has_duplicate_key, has_unique
 from app.swarm.wire.limits import (
     BATCH_FRAME,
     FRAME_BYTES,
-    KIND,
+    FRAME_TYPE,
     Flaw,
     Refused,
 )
@@ -131,7 +131,7 @@ def envelope_of(written: bytes) -> bytes:
 
 def _read(frame: bytes, decoders: dict[str, msgspec.json.Decoder[Any]], limit: int) -> Any:
     _check_size(len(frame), limit)
-    first = KIND.match(frame)  # then it is read only once
+    first = FRAME_TYPE.match(frame)  # then it is read only once
     decoder = decoders.get(first[1].decode()) if first else None
     if decoder is None:
         kind: _Kind = _decode(frame, _kinds)

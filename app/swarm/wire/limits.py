@@ -18,38 +18,38 @@ FRAME_BYTES = 64 * KB
 BATCH_BYTES = 512 * KB
 """Maximum bytes of envelopes that a client may request; the batch's other fields are added to that."""
 BATCH_FRAME = BATCH_BYTES + 4 * KB
-LARGE_GROUP = 5_000
+LARGE_GROUP_BYTES = 5_000
 """Bytes of a large group: a client that wants k groups requests k times this, at least a frame and at most
 BATCH_BYTES."""
 HANDOUT_CHARS = 384 * KB
 """Maximum characters of a question set that a class hands out; as JSON it fits into a batch's frame."""
-KIND = re.compile(rb'\{"t":"([a-z]{1,16})"')
+FRAME_TYPE = re.compile(rb'\{"t":"([a-z]{1,16})"')
 """Matches a frame whose first field is the type, as in our encoding."""
-BODY = 32 * KB
+MAX_BODY_BYTES = 32 * KB
 """Maximum bytes of a signed body, before compression."""
-COMPLETION = 4096
+MAX_COMPLETION_CHARS = 4096
 """Maximum characters of one completion."""
-MAX_GROUP = 16
+MAX_COMPLETIONS = 16
 """Maximum completions of a group."""
-SAMPLE = 64
+MAX_SAMPLE_GROUPS = 64
 """Maximum groups of one sample."""
 OPEN_SAMPLES = 2
 """Maximum samples in flight per connection."""
 OPEN_PUBLISHES = 16
 """Maximum unacknowledged publishes per connection."""
-REPORT_IDS = 64
+MAX_REPORT_IDS = 64
 RECALLS_PER_MIN = 4
 """Maximum archive requests per key and minute."""
-ARCHIVED_S = 24 * 3600
+ARCHIVE_MAX_AGE_S = 24 * 3600
 """Maximum age of groups in an archive, in seconds."""
 RELAY_FILE = "journal.sqlite3"
 """Name of the file in which a relay keeps its groups, in the folder of `--state`."""
 SAFE_INTEGER = 2**53 - 1
 """Largest integer on the wire: larger ones are not exact in every language."""
 
-OLDEST_S = 30 * 60
+STALE_AFTER_S = 30 * 60
 """Age in seconds from which a group is acknowledged as `stale` and never sampled."""
-AHEAD_S = 120
+MAX_AHEAD_S = 120
 """A group stamped more than this many seconds in the future is invalid."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER)]
@@ -59,14 +59,14 @@ class RelayLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits that a relay announces. Sizes in bytes, times in seconds."""
 
     frame: Count = FRAME_BYTES
-    body: Count = BODY
-    completion: Count = COMPLETION
+    body: Count = MAX_BODY_BYTES
+    completion: Count = MAX_COMPLETION_CHARS
     batch: Count = BATCH_BYTES
-    sample: Count = SAMPLE
+    sample: Count = MAX_SAMPLE_GROUPS
     open_samples: Count = OPEN_SAMPLES
     open_publishes: Count = OPEN_PUBLISHES
-    oldest_s: Count = OLDEST_S
-    ahead_s: Count = AHEAD_S
+    oldest_s: Count = STALE_AFTER_S
+    ahead_s: Count = MAX_AHEAD_S
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,17 +78,14 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True):
     sample_bytes_per_min: Count = 5_000_000
 
 
-SHARE = 0.95
+RATE_SHARE = 0.95
 """Fraction of the relay's rate that a node uses, because two clocks never run at exactly equal speed."""
 
 
 def allowance(per_min: float, burst: float) -> Bucket:
     """A token bucket slightly below a relay's rate, by which the node limits itself so that the relay never has
     to refuse."""
-    return Bucket(SHARE * per_min, burst)
-
-
-# Why a message is not taken: one code for the wire, one flaw for the counters, one sentence for people.
+    return Bucket(RATE_SHARE * per_min, burst)
 
 
 class Code(StrEnum):

@@ -18,9 +18,9 @@ from hashlib import sha256
 import nacl.bindings
 import nacl.exceptions
 
-OPENING = 48
+OPENING_BYTES = 48
 """Bytes of the first message without a payload: a public key and a tag."""
-TAG = 16
+TAG_BYTES = 16
 """Bytes that encryption adds to a message."""
 _NAME = b"Noise_NNpsk0_25519_ChaChaPoly_SHA256"
 _KEY = 32
@@ -111,7 +111,7 @@ class _Handshake:
         try:
             self._mix_key(nacl.bindings.crypto_scalarmult(self._own, theirs))
         except (nacl.exceptions.CryptoError, RuntimeError) as error:
-            raise NoiseError("The other side's key is none.") from error
+            raise NoiseError("The other side's key is invalid.") from error
 
     def _seal(self, payload: bytes) -> bytes:
         sealed = self._cipher.encrypt(payload, self.hash)

@@ -15,8 +15,8 @@ from app.swarm.wire.body import Envelope, FamilyName, Hex32, Hex64, SwarmId
 from app.swarm.wire.limits import (
     BATCH_BYTES,
     HANDOUT_CHARS,
-    REPORT_IDS,
-    SAMPLE,
+    MAX_REPORT_IDS,
+    MAX_SAMPLE_GROUPS,
     Code,
     Count,
     Flaw,
@@ -29,9 +29,9 @@ SUBPROTOCOL = "sapo.v1.1"
 OLD_SUBPROTOCOL = "sapo.v1"
 """The subprotocol of version 1, in which relays proved nothing; a client that offers only this is told to
 update."""
-OPENING = "Shoal-Open"
+OPENING_HEADER = "Shoal-Open"
 """Request header of the websocket with the client's nonce, or its first Noise message, in hex."""
-NONCE_BYTES = 32
+NONCE_BYTES = 32  # no two sessions ever share one
 SOCKET_PATH = "/v1/ws"
 INFO_PATH = "/v1/info"
 VERSIONS = ("1.1",)
@@ -48,7 +48,7 @@ QUESTIONS = "questions"
 RECEIPTS, LESSONS = "receipts", "lessons"
 """Receipts for groups that were trained on, and for families that a lesson of an author's answers taught."""
 CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
-SHARES = 256
+MAX_CLASS_FAMILIES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RelayId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.:_-]{0,127}\Z")]
@@ -100,11 +100,11 @@ class Sample(_FromClient, frozen=True, kw_only=True, tag="sample"):
     """Requests up to `k` groups of others with at most `max_bytes` in all; `families` None means any."""
 
     rid: Count
-    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    k: Annotated[int, msgspec.Meta(ge=1, le=MAX_SAMPLE_GROUPS)]
     max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH_BYTES)] = BATCH_BYTES
     families: Annotated[tuple[FamilyName, ...], msgspec.Meta(min_length=1, max_length=256)] | None = None
     max_age_s: Annotated[int, msgspec.Meta(ge=1, le=24 * 3600)] | None = None
-    per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)] | None = None
+    per_key_cap: Annotated[int, msgspec.Meta(ge=1, le=MAX_SAMPLE_GROUPS)] | None = None
 
 
 class WantedQuestions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,9 +121,9 @@ class Recall(_FromClient, frozen=True, kw_only=True, tag="recall"):
     The answer is a SampleReply."""
 
     rid: Count
-    k: Annotated[int, msgspec.Meta(ge=1, le=SAMPLE)]
+    k: Annotated[int, msgspec.Meta(ge=1, le=MAX_SAMPLE_GROUPS)]
     max_bytes: Annotated[int, msgspec.Meta(ge=1, le=BATCH_BYTES)] = BATCH_BYTES
-    tasks: Annotated[tuple[WantedQuestions, ...], msgspec.Meta(min_length=1, max_length=SAMPLE)]
+    tasks: Annotated[tuple[WantedQuestions, ...], msgspec.Meta(min_length=1, max_length=MAX_SAMPLE_GROUPS)]
 
 
 class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
@@ -133,7 +133,7 @@ class Erase(_FromClient, frozen=True, kw_only=True, tag="erase"):
 class Report(_FromClient, frozen=True, kw_only=True, tag="report"):
     """Reports bad groups. A relay checks before it acts."""
 
-    ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=REPORT_IDS)]
+    ids: Annotated[tuple[Hex32, ...], msgspec.Meta(min_length=1, max_length=MAX_REPORT_IDS)]
     reason: Literal["bad_reward", "bad_sig", "unsafe", "dup"]
 
 
@@ -157,8 +157,8 @@ class Receipts(_FromClient, frozen=True, kw_only=True, omit_defaults=True, tag="
     """Lists others' groups that this node learned from and, with the capability LESSONS, the authors that
     taught it a family. Not answered."""
 
-    items: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
-    lessons: Annotated[tuple[LessonReceipt, ...], msgspec.Meta(max_length=REPORT_IDS)] = ()
+    items: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=MAX_REPORT_IDS)] = ()
+    lessons: Annotated[tuple[LessonReceipt, ...], msgspec.Meta(max_length=MAX_REPORT_IDS)] = ()
 
 
 class AskStats(_FromClient, frozen=True, kw_only=True, tag="stats"):
@@ -172,7 +172,7 @@ class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
 
     round: Count
     share: Share
-    families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=SHARES)] = {}
+    families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=MAX_CLASS_FAMILIES)] = {}
 
 
 class AskQuestions(_FromClient, frozen=True, kw_only=True, tag="questions"):
@@ -228,7 +228,7 @@ class SampleReply(_FromRelay, frozen=True, kw_only=True, tag="batch"):
     have been drawn; `sources`: number of their keys; `age_p50_s`: median age of the items in seconds."""
 
     rid: Count
-    items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=SAMPLE)]
+    items: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=MAX_SAMPLE_GROUPS)]
     window: Count
     eligible: Count
     sources: Count

@@ -3,8 +3,8 @@
 Key and name are derived from the file's content. A node without the file learns only that somebody shares a
 set, how many answers were right and roughly their length. Questions are not sent: the coordinates contain the
 seed that draws a row. On the wire the family is `set_` and 24 hexadecimal digits, level 0, and each completion
-is base64 of a libsodium secret box; padding to a multiple of PADDED bytes hides the length. A relay accepts
-these families only in a private swarm."""
+is base64 of a libsodium secret box; padding to a multiple of PADDED_LENGTH bytes hides the length. A relay
+accepts these families only in a private swarm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.sapo.sets.question_set import QuestionSet
 
 _KEY, _NAME = b"shoal-set-key-v1\0", b"shoal-set-name-v1\0"
 _WIRE = re.compile(r"set_[0-9a-f]{24}")
-PADDED = 64
+PADDED_LENGTH = 64
 
 
 def is_shared_set_family(family: str) -> bool:
@@ -72,4 +72,4 @@ class SharedSet(msgspec.Struct, frozen=True):
 
 
 def _padded(text: bytes) -> bytes:
-    return text + b"\0" * (-len(text) % PADDED)
+    return text + b"\0" * (-len(text) % PADDED_LENGTH)

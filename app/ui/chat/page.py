@@ -9,9 +9,9 @@ from functools import partial
 from PySide6.QtCore import QTimer
 
 from app.chat import messages
-from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, sides_of
+from app.chat.messages import MAX_TEXT, PuzzleDrawn, Reply, Sort, expand_sides
 from app.chat.puzzles import ANSWERED_IN_ROWS
-from app.common.text import safe
+from app.common.text import safe_text
 from app.models.catalogue import title
 from app.ui.chat.control import AWAY_S, ChatControl, ChatStage
 from app.ui.chat.question import QuestionCard
@@ -113,8 +113,8 @@ class TryIt(Page):
         else:
             number = self._send(partial(messages.Ask, text=text, sides=sides))
             self._card.question.clear()
-        self._waiting[number] = self._exchange(safe(text), puzzle)
-        self._waiting[number].show_waiting(sides_of(sides))
+        self._waiting[number] = self._exchange(safe_text(text), puzzle)
+        self._waiting[number].show_waiting(expand_sides(sides))
         self._card.question.setFocus()
         self._show_stage()
 
@@ -127,8 +127,8 @@ class TryIt(Page):
             answer = "\n".join(row.strip() for row in answer.split("/"))
         work = self._card.work.text().strip()
         number = self._send(partial(messages.SubmitAnswer, puzzle=puzzle.puzzle, answer=answer, work=work))
-        exchange = self._exchange(safe(puzzle.text), puzzle)
-        exchange.show_own_answer(safe(answer), None)
+        exchange = self._exchange(safe_text(puzzle.text), puzzle)
+        exchange.show_own_answer(safe_text(answer), None)
         self._waiting[number] = exchange
         self._card.question.setFocus()  # else a key that is still held would press Stop, which comes next
         self._show_stage()
@@ -183,12 +183,12 @@ class TryIt(Page):
             case messages.ExampleGiven() if reply.number in self._giving:
                 self._giving.pop(reply.number).given()
             case messages.Solution() if exchange is not None:
-                exchange.solution(safe(reply.text))
+                exchange.solution(safe_text(reply.text))
                 self._card.told = True
             case messages.ChatNote():
-                self._card.complain(translated(safe(reply.sentence)))
+                self._card.complain(translated(safe_text(reply.sentence)))
             case messages.ChatFailed():
-                self._end(reply.number, translated(safe(reply.sentence)))
+                self._end(reply.number, translated(safe_text(reply.sentence)))
             case messages.ChatDone():
                 self._end(reply.number, "")
         self._show_stage()
@@ -227,8 +227,8 @@ class TryIt(Page):
         self._card.show_stage(opened, busy)
         self._who.setVisible(opened is not None)
         if opened is not None:
-            self._who.say(tr(title(safe(opened.model))))
-            self._who.setToolTip(f"{safe(opened.model)}, {opened.engine.name}")
+            self._who.say(tr(title(safe_text(opened.model))))
+            self._who.setToolTip(f"{safe_text(opened.model)}, {opened.engine.name}")
         timed = busy or stage in (ChatStage.LOADING, ChatStage.BUSY)
         if timed != self._second.isActive():
             self._second.start() if timed else self._second.stop()

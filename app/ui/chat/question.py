@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
 from app.chat.messages import ModelOpened, PuzzleDrawn, Sides
 from app.chat.puzzles import ANSWERED_IN_ROWS
-from app.common.text import safe
+from app.common.text import safe_text
 from app.sapo.asking import MAX_ANSWER
 from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
@@ -68,7 +68,7 @@ class QuestionCard(Card):
     def take(self, puzzle: PuzzleDrawn) -> None:
         """Puts a drawn puzzle into the box."""
         self.puzzle = None
-        self.question.setPlainText(safe(puzzle.text))
+        self.question.setPlainText(safe_text(puzzle.text))
         self.puzzle, self.told = puzzle, False
         self.own.clear()
         self.work.clear()
@@ -149,7 +149,7 @@ class QuestionCard(Card):
 
     def _edited(self) -> None:
         """Forgets the puzzle, because its text was edited."""
-        if self.puzzle is not None and self.question.toPlainText().strip() != safe(self.puzzle.text):
+        if self.puzzle is not None and self.question.toPlainText().strip() != safe_text(self.puzzle.text):
             self.puzzle = None
         self.changed.emit()
 

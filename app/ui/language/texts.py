@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
-from app.common.text import coarse, scaled
+from app.common.text import number_and_unit, scaled
 from app.node.record.reasons import Reason
 from app.node.rules.preferences import SETTINGS
 from app.sapo.families import FAMILIES
@@ -87,7 +87,7 @@ def span(seconds: float) -> str:
     >>> span(40.2), span(95), span(7300)
     ('40 s', '2 min', '2 h')
     """
-    n, unit = coarse(seconds)
+    n, unit = number_and_unit(seconds)
     return tr(_SPANS[unit], n=n)
 
 
@@ -98,7 +98,7 @@ def ago(at: float | None, now: float) -> str:
         return tr("never")
     if now - at < 5:
         return tr("just now")
-    n, unit = coarse(now - at)
+    n, unit = number_and_unit(now - at)
     if unit == "days":
         return tr("{n} days ago", n=n)
     return tr("{span} ago", span=span(now - at))

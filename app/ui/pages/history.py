@@ -41,7 +41,7 @@ def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
 
 
 def _plain(one: msgspec.Struct) -> dict[str, Any]:
-    found: dict[str, Any] = one.whole() if isinstance(one, Record) else msgspec.to_builtins(one)
+    found: dict[str, Any] = one.all_fields() if isinstance(one, Record) else msgspec.to_builtins(one)
     found.pop("event", None)
     for name in _MOMENTS:
         if found.get(name) is not None:

@@ -11,11 +11,11 @@ import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.common.text import safe, safe_line
+from app.common.text import safe_line, safe_text
 from app.node.record.records import GroupRow
 from app.sapo.advantages import mean_centred
 from app.sapo.families import FAMILIES
-from app.sapo.questions import VERSION, Coordinates
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme.theme import BODY, mono
 from app.ui.view import words
@@ -39,7 +39,7 @@ def distinct_answers(group: GroupRow) -> list[tuple[str, bool, int]]:
 def question(group: GroupRow) -> str:
     """Returns the question's text, "" while it is not known, or a sentence if it belongs to another version and
     cannot be generated here."""
-    if group.question is None and group.coordinates.version != VERSION:
+    if group.question is None and group.coordinates.version != QUESTIONS_VERSION:
         return tr("A puzzle of another version of Shoal: its text cannot be made again.")
     return group.question or ""
 
@@ -126,7 +126,7 @@ class GroupCard(Card):
         if family is not None and group.level >= 0:
             told.insert(0, tr("Level {n} of {all}", n=group.level + 1, all=len(family.levels)))
         self._about.say("  ·  ".join(told))
-        self._question.tell(breakable(safe(question(group))))
+        self._question.tell(breakable(safe_text(question(group))))
         said = claim(group) if claimed else f"{verdict(group)}. {weight_sentence(group)}".strip()
         self._verdict.say(said)
         answers = distinct_answers(group)[:_ANSWERS]
@@ -137,7 +137,7 @@ class GroupCard(Card):
 def _line(text: str, right: bool, times: int) -> str:
     """Returns an answer on one line: its verdict as a sign, its text, and how often it was given."""
     often = f"  × {times}" if times > 1 else ""
-    return f"{'✓' if right else '✗'}  {breakable(safe_line(safe(text))) or tr('(empty)')}{often}"
+    return f"{'✓' if right else '✗'}  {breakable(safe_line(safe_text(text))) or tr('(empty)')}{often}"
 
 
 class Feed(QWidget):

@@ -18,12 +18,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import QPlainTextEdit
 
-from app.common.text import safe
+from app.common.text import safe_text
 from app.node.record.records import GroupRow
 from app.sapo.questions import Coordinates
 from app.swarm.client.status import UNPACKED
 from app.swarm.identity.identity import node_name
-from app.swarm.wire.limits import BODY, LoggedMessage
+from app.swarm.wire.limits import MAX_BODY_BYTES, LoggedMessage
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, size, tr
 from app.ui.privacy.group import GroupCard, claim, family_title, gist, with_question
@@ -113,7 +113,7 @@ class MessageRow(Card):
             part.show_group(group, claimed=True)
             self._inside.addWidget(part)
         if self.open and self.message is not None:
-            self._inside.addWidget(_verbatim(safe(self.message.text)))
+            self._inside.addWidget(_verbatim(safe_text(self.message.text)))
         self._ask.want_questions([group.coordinates for group in wanted])
         self._open.setText(tr("Hide") if self.open else tr("Word for word"))
         self.opened.emit()
@@ -178,7 +178,7 @@ def _row(envelope: Any, message: LoggedMessage) -> GroupRow | None:
     try:
         text = envelope["body"]
         if envelope.get("enc") == "zlib":
-            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), BODY)
+            text = zlib.decompressobj().decompress(binascii.a2b_base64(text), MAX_BODY_BYTES)
         body = msgspec.json.decode(text, type=_Body)
         author = None if message.outgoing else node_name(bytes.fromhex(envelope["pk"]))
         if len(body.completions) != len(body.rewards):

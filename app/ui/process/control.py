@@ -23,7 +23,7 @@ from app.node.record.reasons import Reason
 from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
-from app.sapo.sets.question_set import PREFIX
+from app.sapo.sets.question_set import OWNERS_PREFIX
 from app.ui.language.texts import tr
 from app.ui.process.node import NodeProcess
 from app.ui.process.past import HistoryReader
@@ -233,7 +233,7 @@ class Control(QObject):
         elif self.view.state is NodeStatus.FAILED and self._choices.memory.asked:
             self._launch()
 
-    def change_model(self) -> None:
+    def on_model_changed(self) -> None:
         """Call this when another model was chosen, or its training was changed while no node ran. Reads and
         shows the chosen model's history, and restarts a running node. Late reports of the old node are not
         shown."""
@@ -324,7 +324,7 @@ class Control(QObject):
     @property
     def _skill(self) -> str:
         """The family of the question set that is learned first; empty for puzzles."""
-        return f"{PREFIX}{self._marks[0]}" if self._marks else ""
+        return f"{OWNERS_PREFIX}{self._marks[0]}" if self._marks else ""
 
     def _line(self, line: bytes) -> None:
         if self._gives_way:
@@ -363,7 +363,7 @@ class Control(QObject):
         self._change(state=state, ruling=None, step=None, done=0, total=0, left_s=None, **fields)
 
     def _recall(self) -> None:
-        self._past.start_reading(str(self._choices["model"]), self.view.skill.removeprefix(PREFIX))
+        self._past.start_reading(str(self._choices["model"]), self.view.skill.removeprefix(OWNERS_PREFIX))
 
     def _recalled(self, found: history.History) -> None:
         if found.curve or found.rounds or found.runs:

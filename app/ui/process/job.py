@@ -24,7 +24,7 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 
 from app.common.files import prepare_log
 from app.common.job import Progress, Waiting
-from app.common.process.surroundings import surroundings, working_folder
+from app.common.process.surroundings import child_environment, working_folder
 from app.ui.language.texts import translated
 from app.ui.view.view import Transfer
 
@@ -265,7 +265,7 @@ def apply_surroundings(process: QProcess) -> None:
     """Gives a process that is not started yet the environment of our child processes, and a working directory
     that exists."""
     environment = QProcessEnvironment()
-    for name, value in surroundings().items():
+    for name, value in child_environment().items():
         environment.insert(name, value)
     process.setProcessEnvironment(environment)
     process.setWorkingDirectory(working_folder())

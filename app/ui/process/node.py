@@ -14,7 +14,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.common.process.surroundings import FROM_STDIN
-from app.common.rate import wait_s
+from app.common.rate import backoff_s
 from app.ui.language.texts import tr, translated
 from app.ui.process.job import NOT_STARTED, Job
 from app.ui.view.view import Problem
@@ -200,7 +200,7 @@ class NodeProcess(QObject):
             self._wanted = False
             self.failed.emit(problem(translated(sentence)))
             return
-        wait = wait_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
+        wait = backoff_s(self._crashes, first_s=1.0, longest_s=60.0, growth=4.0)
         self._restart.start(int(wait * 1000))
         crashed = tr("Learning crashed. Everything up to the last save is safe.")
         self.again.emit(translated(sentence) or crashed, wait)

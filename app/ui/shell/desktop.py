@@ -94,7 +94,7 @@ class Desktop:
         self._home = home
         self.models = ModelControl(home, self.choices)
         self.models.changed.connect(partial(self.control.set_view_field, "models"))
-        self.models.past_changed.connect(self.control.change_model)
+        self.models.past_changed.connect(self.control.on_model_changed)
         self.updates = updates or UpdateControl(home, self.choices)
         self.updates.changed.connect(partial(self.control.set_view_field, "update_view"))
         self.identity = IdentityControl(home)
@@ -273,7 +273,7 @@ class Desktop:
     def _learn_with(self, model: str) -> None:
         with contextlib.suppress(OSError):  # the page goes on showing the one before
             self.models.choose(model)
-            self.control.change_model()
+            self.control.on_model_changed()
 
     def _begin_with(self, model: str) -> None:
         self._learn_with(model)

@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.common.process.memory import give_back
+from app.common.process.memory import free_memory
 from app.models.gguf_shelf import is_gguf
 from app.node.data.question_sets import SET_SUFFIXES
 from app.ui.frame.frame import Actions, Page
@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
         self._second = QTimer(self, interval=SECOND_MS)
         self._second.timeout.connect(self._pass_time)
         self._tidy = QTimer(self, interval=TIDY_MS, singleShot=True)
-        self._tidy.timeout.connect(give_back)
+        self._tidy.timeout.connect(free_memory)
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setFocus()  # else Qt marks the first button, as if somebody had gone there

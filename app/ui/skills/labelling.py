@@ -14,7 +14,7 @@ from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat.whole_table import (
-    PART,
+    PARTIAL_SUFFIX,
     RowsDone,
     TableDone,
     TableError,
@@ -23,9 +23,9 @@ from app.chat.whole_table import (
     text_columns,
 )
 from app.node.models.skills import KnownSkill, left_blank
-from app.sapo.sets.columns import joined
+from app.sapo.sets.columns import join_cells
 from app.sapo.sets.grid import Grid
-from app.sapo.sets.written import KINDS
+from app.sapo.sets.written import FILE_KINDS
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, span, tr, translated
 from app.ui.process.job import Job, MakeJob
@@ -205,7 +205,7 @@ class LabelPanel(SkillPanel):
     def _show_first(self) -> None:
         assert self._grid is not None
         columns, places = self._grid.columns, self._places()
-        texts = [joined(columns, places, cells) for cells in self._grid.rows[:_FIRST]]
+        texts = [join_cells(columns, places, cells) for cells in self._grid.rows[:_FIRST]]
         for label, text in zip(self._first, [*texts, *[""] * _FIRST], strict=False):
             label.tell(" ".join(text.split()))
 
@@ -262,7 +262,7 @@ class LabelPanel(SkillPanel):
             return
         why = translated(told.sentence) if told is not None else translated(self._job.complaint)
         self._problem.tell(why or tr("It stopped. What's done is kept: label it again to continue."))
-        begun = self._to.with_name(self._to.name + PART).exists()
+        begun = self._to.with_name(self._to.name + PARTIAL_SUFFIX).exists()
         self._show(self._shown, *([self._again] if begun else []))
 
 
@@ -286,7 +286,7 @@ def new_name(source: Path) -> Path:
     """Returns the name of the new file beside `source`, of the same kind where that can be written: one that an
     earlier run has begun, else one that doesn't exist."""
     ending = source.suffix.lower()
-    kind = ending if ending[1:] in KINDS else {".json": ".jsonl", ".txt": ".csv"}.get(ending, ".xlsx")
+    kind = ending if ending[1:] in FILE_KINDS else {".json": ".jsonl", ".txt": ".csv"}.get(ending, ".xlsx")
     stem, count = tr("{name} labelled", name=source.stem), 1
     while (found := source.with_name(f"{stem}{f' {count}' if count > 1 else ''}{kind}")).exists():
         count += 1

@@ -61,7 +61,7 @@ class Skills(Page):
         puzzles = tuple(one for one in view.families if one.kind != FamilyKind.YOURS)
         self._stack.setCurrentIndex(1 if puzzles else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
-        self._speech.tell(translated(records.speech_sentence(rise)) if rise is not None else "")
+        self._speech.tell(translated(records.language_sentence(rise)) if rise is not None else "")
         self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
         now = (puzzles, view.waiting)
         if now != self._shown:

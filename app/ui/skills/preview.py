@@ -17,7 +17,14 @@ from app.sapo.sets.amending import amended
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading
 from app.sapo.sets.encodings import ENCODINGS
-from app.sapo.sets.question_set import MAX_INSTRUCTION, MAX_NAME, ROUGH, QuestionSet, SetError, family
+from app.sapo.sets.question_set import (
+    MAX_INSTRUCTION,
+    MAX_NAME,
+    ROUGH_CURVE_QUESTIONS,
+    QuestionSet,
+    SetError,
+    family,
+)
 from app.sapo.sets.tables import Preview
 from app.ui.language.texts import counted, mark, number, tr, translated
 from app.ui.theme import Theme
@@ -272,7 +279,7 @@ def _read(
         return ReadTable(None, translated(str(error)))
     wrong = ""
     if not found.usable:
-        wrong = translated(tables.reasons(found))
+        wrong = translated(tables.skip_reasons(found))
     else:
         try:
             if into is None:
@@ -293,8 +300,10 @@ def notes(found: Preview, own: bool) -> list[str]:
     if share >= 0.2:
         percent = number(round(100 * share))
         said.append(tr("“{answer}” alone would be right in {n} of 100.", answer=answer, n=percent))
-    if own and found.usable and found.made.distinct < ROUGH:
-        said.append(tr("With fewer than {n} questions the curve will be rough.", n=number(ROUGH)))
+    if own and found.usable and found.made.distinct < ROUGH_CURVE_QUESTIONS:
+        said.append(
+            tr("With fewer than {n} questions the curve will be rough.", n=number(ROUGH_CURVE_QUESTIONS))
+        )
     for one in found.skipped[:_LEFT_OUT]:
         said.append(tr("Row {n} is left out: {reason}.", n=number(one.row), reason=tr(one.reason.value)))
     if (left := sum(found.counts.values())) > _LEFT_OUT:

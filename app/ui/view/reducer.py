@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from app.node.history.history import MAX_GROUPS, History
+from app.node.history.history import MAX_GROUPS_READ, History
 from app.node.record.reasons import Reason
 from app.node.record.records import JOINED_QUESTIONS, GroupRow, LogEntry, Probe, Round
 from app.node.record.snapshot import FamilyView, Ruling, Snapshot
 from app.sapo.families import FAMILIES
-from app.sapo.sets.question_set import is_own
+from app.sapo.sets.question_set import is_owners_set
 from app.ui.language.texts import family_titles, tr
 from app.ui.view.view import NodeStatus, Step, Today, View, for_model
 
@@ -81,7 +81,7 @@ class Fold:
     def _take(self, name: str, event: dict[str, Any], now: float) -> None:
         match name:
             case "start":
-                skill = next(filter(is_own, event["families"]), "")
+                skill = next(filter(is_owners_set, event["families"]), "")
                 if skill != self.view.skill:
                     self._levels, self.view = {}, for_model(self.view, model=self.view.model, skill=skill)
                 self._levels |= event["families"]
@@ -161,7 +161,7 @@ def families(levels: dict[str, int], rounds: Sequence[Round], curve: Sequence[Pr
     """Returns a FamilyView of every active family, sorted by title; () before the first measurement and round.
     `levels` has each family's current level."""
     if not rounds and not curve:
-        return ()  # a first look still finds out which of them it can begin with
+        return ()  # a placement still finds out which of them it can begin with
     taught: dict[str, tuple[str, ...]] = {}
     practised: set[str] = set()
     for one in rounds:  # a lesson also teaches families further that were known before
@@ -214,7 +214,7 @@ def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[Grou
     """Returns the groups newest first; rounds that are in `new` replace those in `old`."""
     rounds = {group.round for group in new}
     kept = [group for group in old if group.round not in rounds]
-    return tuple([*new, *kept][:MAX_GROUPS])
+    return tuple([*new, *kept][:MAX_GROUPS_READ])
 
 
 def _ruled(ruling: Ruling, phase: Step) -> dict[str, object]:

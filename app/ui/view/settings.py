@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
-from app.node.rules.setting import PROBE_EVERY, Setting, misfit, refusal
+from app.node.rules.setting import PROBE_EVERY, Setting, expected_value, refusal_sentence
 from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
 
@@ -208,7 +208,7 @@ class Choices:
         self._others = {key: value for key, value in (found or {}).items() if key not in known}
         for setting in SETTINGS:
             value = setting.default if setting.elsewhere else (found or {}).get(setting.key, setting.default)
-            self._values[setting.key] = setting.default if misfit(setting, value) else value
+            self._values[setting.key] = setting.default if expected_value(setting, value) else value
         self.opened_with = dict(self._values)
         """What held when the window opened: some settings apply only then."""
         self.memory = files.read_or_set_aside(self._state_path, WindowMemory)[0] or WindowMemory()
@@ -219,7 +219,7 @@ class Choices:
     def put(self, key: str, value: Any) -> None:
         """Saves a setting. Raises ValueError for a value that it does not allow, OSError if saving fails."""
         setting = next(setting for setting in SETTINGS if setting.key == key)
-        if wrong := refusal(setting, value):
+        if wrong := refusal_sentence(setting, value):
             raise ValueError(wrong)
         self._values[key] = value
         kept = sorted(setting.key for setting in SETTINGS if not setting.elsewhere)

@@ -144,7 +144,7 @@ def round_line(view: View) -> str:
     if view.step in (Step.PROBING, Step.PLACING, Step.GATHERING):
         if view.safe_round:
             return tr("After round {n}", n=number(view.safe_round))
-        return tr("Before round 1") if view.step is Step.PROBING else tr("First look")
+        return tr("Before round 1") if view.step is Step.PROBING else tr("Placement")
     if view.last_round:
         return tr("Round {n} of {all}", n=number(view.round), all=number(view.last_round))
     return tr("Round {n}", n=number(view.round))

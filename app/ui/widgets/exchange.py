@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy
 
 from app.chat.messages import SIDES, PuzzleDrawn, Said, Side
-from app.common.text import safe
+from app.common.text import safe_text
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme.theme import BODY, mono
 from app.ui.widgets.pieces import Card, Label, boxed, button, column, row
@@ -142,7 +142,7 @@ class AnswerCard(Card):
     def grow(self, text: str) -> None:
         """Shows the part of the answer generated so far."""
         self._text.look("")
-        self._text.say(breakable(safe(text)) + " ▌")
+        self._text.say(breakable(safe_text(text)) + " ▌")
 
     def say(self, said: Said) -> None:
         self._open, self.there = False, True
@@ -154,7 +154,7 @@ class AnswerCard(Card):
                 else tr("After (nothing learned yet)")
             )
         self._text.look("")
-        self._text.say((breakable(safe(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
+        self._text.say((breakable(safe_text(said.text)) or tr("(empty)")) + ("" if said.finished else " …"))
         tokens = counted("{n} token", "{n} tokens", said.tokens)
         seconds = tr("{n} s", n=number(said.seconds, 1))
         unfinished = tr("stopped") if said.stopped else tr("cut off: too long")
@@ -177,10 +177,10 @@ class ExampleOffer(Card):
     def __init__(self, text: str, together: bool, give: Give) -> None:
         super().__init__("quiet")
         self._give = give
-        words = Label(safe(text), wrap=True)
+        words = Label(safe_text(text), wrap=True)
         words.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words.setAccessibleName(tr("The text that would teach: {text}", text=safe(text)))
+        words.setAccessibleName(tr("The text that would teach: {text}", text=safe_text(text)))
         shared = tr("Word for word, nothing else. In the swarm it's marked as a person's answer.")
         stays = tr("Word for word, nothing else. It stays on this computer.")
         self._about = Label(shared if together else stays, "faint", wrap=True)

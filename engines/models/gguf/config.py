@@ -28,7 +28,7 @@ from gguf.quants import dequantize
 from engines.contract import EngineError
 from engines.models.folder import KNOWN_TYPES, Architecture, Rope, Shape, read_architecture
 from engines.models.gguf import header, tokenizer
-from engines.models.gguf.header import WORDS, Header
+from engines.models.gguf.header import TOKENS_KEY, Header
 from engines.models.gguf.tensors import ROPE_FACTORS, Array, ExpectedTensor, expected, halved, rope_factors
 
 _CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "llama": "LlamaForCausalLM"}
@@ -114,7 +114,7 @@ def rough_shape(opening: Header, name: str) -> Shape:
     that is assumed not to be so. Raises EngineError."""
     values = _Values(opening, family(opening, name), name)
     hidden, heads = values.whole("embedding_length"), values.whole("attention.head_count")
-    words = opening.values.get(WORDS, 0)
+    words = opening.values.get(TOKENS_KEY, 0)
     if type(words) is not int:
         raise _unlike(name)
     return Shape(
@@ -240,7 +240,7 @@ READABLE = {
 """Number formats that the gguf package can decode and that are tested against llama.cpp."""
 _NUMBERS = 2**21
 """Maximum weights decoded at a time."""
-_F16_MOST = 65504.0
+_F16_MOST = 65504.0  # the largest float16
 _OUT = {"F32": 4, "F16": 2, "BF16": 2}
 
 
@@ -334,7 +334,7 @@ class UnpackPlan:
         block, block_bytes = GGML_QUANT_SIZES[kind]
         row_bytes = shape[1] // block * block_bytes
         step = max(1, _NUMBERS // shape[1])
-        if tensor.heads:  # whole heads, for their rows change places
+        if tensor.heads:  # whole heads, because their rows are permuted
             step = shape[0] if len(tensor.shape) == 2 else 1
         source.seek(start)
         for first in range(0, shape[0], step):
@@ -375,6 +375,6 @@ def _numbers(raw: bytes, kind: GGMLQuantizationType) -> Array:
 def _stored(values: Array, kind: str) -> bytes:
     if kind == "F16":
         return values.clip(-_F16_MOST, _F16_MOST).astype(np.float16).tobytes()
-    if kind == "BF16":  # it was bf16: the upper half of each number is all of it
+    if kind == "BF16":  # it was bf16: the lower half of each number is zero
         return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
     return np.ascontiguousarray(values, np.float32).tobytes()

@@ -54,10 +54,10 @@ _SOURCES = (
     "special_tokens_map.json",
     "chat_template.jinja",
 )
-VERSION = 1
+CONVERSION_VERSION = 1
 """Version of the conversion: cached files of another version are converted again."""
 _SPARE = 64 * 2**20
-_F16_MOST = 65504.0
+_F16_MOST = 65504.0  # the largest float16
 _ROWS = 8192
 """Rows of a matrix converted at a time: a whole embedding is a gigabyte in fp32."""
 
@@ -173,7 +173,7 @@ def architecture(model: Folder) -> Architecture:
 
 def source(model: Folder) -> str:
     """Returns a fingerprint of everything that a GGUF file is made from, and of the conversion's version."""
-    digest = hashlib.sha256(f"{VERSION} {fingerprint(model)}".encode())
+    digest = hashlib.sha256(f"{CONVERSION_VERSION} {fingerprint(model)}".encode())
     for file in _SOURCES:
         path = model.path / file
         digest.update(path.read_bytes() if path.is_file() else b"\0")

@@ -18,8 +18,8 @@ import gguf
 from engines.contract import EngineError
 
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
-WORDS = "tokenizer.ggml.tokens"
+_STRING, _ARRAY = 8, 9  # GGUF's numbers of these value types
+TOKENS_KEY = "tokenizer.ggml.tokens"
 _MAX_STRING = 2**20
 """Maximum bytes of a string: the longest chat template has some 20,000."""
 _MAX_ENTRIES = 2**16
@@ -30,7 +30,7 @@ _MAX_BYTES = 2**28
 """Maximum bytes of the whole header."""
 _MAX_NUMBERS = 2**40
 """Maximum numbers in one tensor."""
-_MAX_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4  # ggml's limit
 _DAMAGED = (OSError, struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError)
 
 
@@ -63,9 +63,9 @@ def read(path: Path, arrays: Collection[str] = ()) -> Header:
     return header
 
 
-def glimpse(path: Path) -> Header:
-    """Reads only the values before the vocabulary, and the number of tokens in it (under WORDS): enough to list
-    a file. Raises EngineError, and FileNotFoundError."""
+def read_opening(path: Path) -> Header:
+    """Reads only the values before the vocabulary, and the number of tokens in it (under TOKENS_KEY): enough
+    to list a file. Raises EngineError, and FileNotFoundError."""
     try:
         with path.open("rb") as file:
             return Header(_Reader(file, path, path.stat().st_size, ()).opening(), {}, {}, 0)
@@ -95,7 +95,7 @@ class _Reader:
         values: dict[str, Any] = {}
         for _ in range(entries):
             key, kind = self._string(), self._unpack("I")
-            if key == WORDS and kind == _ARRAY:
+            if key == TOKENS_KEY and kind == _ARRAY:
                 self._unpack("I")
                 return {**values, key: self._unpack("Q")}
             value = self._value(kind, False)
@@ -115,7 +115,7 @@ class _Reader:
                 values[key] = value
         infos = [self._tensor() for _ in range(tensors)]
         if len(keys) != entries or len({info[0] for info in infos}) != tensors:
-            self._refuse()  # which of two is meant, programs disagree on
+            self._refuse()  # programs disagree on which of the two is meant
         alignment = values.get("general.alignment", gguf.GGUF_DEFAULT_ALIGNMENT)
         if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1) or alignment > 2**20:
             self._refuse()
@@ -125,7 +125,7 @@ class _Reader:
         ends = 0
         for _, _, _, offset, length in sorted(infos, key=lambda info: info[3]):
             if offset < ends:
-                self._refuse()  # bytes that count twice make a large model of a small file
+                self._refuse()  # overlapping tensors would make a large model of a small file
             ends = offset + length
         return Header(
             values=values,

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from engines.contract import EngineError
 from engines.models.folder import Folder
-from engines.models.gguf.header import WORDS, Header
+from engines.models.gguf.header import TOKENS_KEY, Header
 from engines.models.tokens import ChatTokenizer
 
 _CUT = (
@@ -94,7 +94,7 @@ def read(folder: Folder, rows: int) -> Vocabulary:
         tokens=tokens,
         types=types,
         merges=merges,
-        ids={"bos": chat.end, **ids},  # without one llama.cpp takes token 11, whatever that is
+        ids={"bos": chat.end, **ids},  # without one llama.cpp uses token 11, whatever it is
         add_bos=bool(bare) and bare[0] == ids.get("bos"),
         add_eos=bool(bare) and bare[-1] == ids["eos"],
         template=chat.template,
@@ -178,7 +178,7 @@ def _merge(pair: str | Sequence[str]) -> str:
     return pair if isinstance(pair, str) else " ".join(pair)
 
 
-TOKENS, TYPES, MERGES = WORDS, "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
+TOKENS, TYPES, MERGES = TOKENS_KEY, "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
 ARRAYS = (TOKENS, TYPES, MERGES)
 """Arrays of the header that are needed here."""
 _SAME = {"llama3": "llama-bpe", "llama-v3": "llama-bpe", "deepseek-r1-qwen": "qwen2"}

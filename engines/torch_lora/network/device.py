@@ -14,10 +14,10 @@ from engines.contract import EngineError
 from engines.facts import MB as MB
 from engines.facts import cores, free_ram
 
-TINY = 5_000_000
+ONE_THREAD_PARAMETERS = 5_000_000
 """Number of parameters below which a second thread costs more time than it saves."""
 
-SMALL = 50_000_000
+MEASURED_FROM_PARAMETERS = 50_000_000
 """Number of parameters from which measuring a number format on the processor is worthwhile."""
 
 
@@ -52,7 +52,7 @@ def prepare_device(
         return DeviceBudget(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":
         return DeviceBudget(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
-    faster = parameters >= SMALL and bf16_is_faster(count)
+    faster = parameters >= MEASURED_FROM_PARAMETERS and bf16_is_faster(count)
     return DeviceBudget(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
 
 
@@ -91,7 +91,7 @@ def cuda_computes() -> bool:
 def default_threads(parameters: int, share: float | None = None) -> int:
     """Returns the number of threads to use: `share` of the physical cores, or without it all but one, which is
     left to the user (but both of two); 1 for tiny models."""
-    if parameters < TINY:
+    if parameters < ONE_THREAD_PARAMETERS:
         return 1
     usable = cores()
     return max(1, max(min(2, usable), usable - 1) if share is None else round(share * usable))

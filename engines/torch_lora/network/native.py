@@ -14,7 +14,7 @@ from engines.models.folder import Architecture, Folder, open_weights
 from engines.torch_lora.network import decoder
 from engines.torch_lora.network.adapter import Adapter, Projection
 from engines.torch_lora.network.decoder import Layer, Linear, Weights, angles, frequencies
-from engines.torch_lora.network.device import TINY, skinny_is_faster
+from engines.torch_lora.network.device import ONE_THREAD_PARAMETERS, skinny_is_faster
 from engines.torch_lora.network.functions import rotate_halves
 from engines.torch_lora.network.layout import Layout, Tokens, pack
 from engines.torch_lora.network.logprobs import States
@@ -306,8 +306,10 @@ class NativeNetwork:
         on_cpu = device.type == "cpu"
         self._merges = merges(device, parameters)
         self._lower = LowerStates(int(self.weight_bytes * KEPT_SHARE))
-        self._least_shared = MIN_SHARED if parameters >= TINY else None
-        self._skinny = on_cpu and dtype == torch.float32 and parameters >= TINY and skinny_is_faster()
+        self._least_shared = MIN_SHARED if parameters >= ONE_THREAD_PARAMETERS else None
+        self._skinny = (
+            on_cpu and dtype == torch.float32 and parameters >= ONE_THREAD_PARAMETERS and skinny_is_faster()
+        )
 
     def shares_prompts(self, checkpointing: bool) -> bool:
         return True

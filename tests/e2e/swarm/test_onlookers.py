@@ -17,13 +17,13 @@ import pytest
 
 from app.bench.runs.window import prepare
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private, private_invite
+from app.swarm.invite.private import PrivateSwarm, private_invite
 from tests.e2e.shoal import PATIENCE_S, ROOT, command
 
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
-PRIVATE = Private(bytes(range(200, 232)))
+PRIVATE = PrivateSwarm(bytes(range(200, 232)))
 
 
 @pytest.fixture

@@ -136,10 +136,10 @@ def test_teaching_the_upper_half_reads_known_rows_from_the_middle_and_leaves_the
     for rows in (lesson, lesson[1:], lesson[::-1]):
         base.learner.step(adapter, Batch(rows_S=rows, learning_rate=0.01, upper=True))
     assert len(read) == 1, "known rows are read from the middle, in any company"
-    known = base.learner.score(adapter, asked)
+    known = base.learner.logprobs(adapter, asked)
     for rows in (lesson, lesson):
         base.learner.step(whole, Batch(rows_S=rows, learning_rate=0.01))
-    for one, other in zip(known, base.learner.score(adapter, asked), strict=True):
+    for one, other in zip(known, base.learner.logprobs(adapter, asked), strict=True):
         assert one == pytest.approx(other, abs=1e-4)
     lowest = adapter.pairs[: len(adapter.pairs) // 2]
     assert not any(pair.b.any() for pair in lowest) and adapter.pairs[-1].b.any() and whole.pairs[0].b.any()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from app.node.data.contents import DataKind, kind
+from app.node.data.contents import DataKind, kind_of_entry
 
 ROOT = Path(__file__).parents[3]
 HOMES = {"home", "_home", "data_folder"}
@@ -87,7 +87,7 @@ def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_conte
         f"{path.relative_to(ROOT)}: {text}": name for path in product() for text, name in names(path).items()
     }
     assert [where for where, name in opened.items() if name is None] == []
-    assert [where for where, name in opened.items() if name and kind(name) is None] == []
+    assert [where for where, name in opened.items() if name and kind_of_entry(name) is None] == []
     assert set(opened.values()) > {
         "trials.json",
         "identity.json",
@@ -100,5 +100,5 @@ def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_conte
 
 
 def test_measurements_can_be_made_again_and_a_swarm_cannot() -> None:
-    assert kind("trials.json") is kind(".trials.json-4711") is DataKind.CACHE
-    assert kind("swarm") is DataKind.LEARNED
+    assert kind_of_entry("trials.json") is kind_of_entry(".trials.json-4711") is DataKind.CACHE
+    assert kind_of_entry("swarm") is DataKind.LEARNED

@@ -95,7 +95,7 @@ def killed(to: Path, at: int) -> bool:
 
         for module, name in (
             (os, "fsync"),
-            (place, "remember"),
+            (place, "remember_folder"),
             (contents, "remove"),
             (Path, "unlink"),
             (os, "replace"),

@@ -19,7 +19,7 @@ from app.node.history import checkpoint
 from app.node.history.history import FILE
 from app.node.history.store import Store
 from app.node.models import result, result_making, trained
-from app.node.models.result import OWN_SETS, Result, ResultError
+from app.node.models.result import OWNERS_SETS, Result, ResultError
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
@@ -73,9 +73,9 @@ def learned(home: Path, *runs: tuple[Settings, int], own: bool = False, peers: i
     state = NodeState(
         round=last, curriculum=curriculum.start({"gcd": 1}), identity="abc", completions=128 * last
     )
-    checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.VERSION))
+    checkpoint.seal(unfinished, mark, msgspec.structs.replace(state, questions=result.QUESTIONS_VERSION))
     checkpoint.publish(unfinished, folder / "checkpoints", last)
-    return result_making.make(trained.newest(home, STARTER, home / "copy"), STARTER)
+    return result_making.make_result(trained.newest(home, STARTER, home / "copy"), STARTER)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_a_result_says_what_was_done_and_how_to_repeat_it(made: Result) -> None:
 )
 def test_its_options_lead_to_the_same_settings(words: tuple[str, ...], tmp_path: Path) -> None:
     one = learned(tmp_path, (settings(*words), 3)).played[0]
-    again = settings(*result.options(one, "starter", one.seed)[1:])
+    again = settings(*result.options_to_repeat(one, "starter", one.seed)[1:])
     assert again == msgspec.structs.replace(settings(*words), rounds=3, engine="torch")
 
 
@@ -124,8 +124,8 @@ def test_nothing_of_the_owners_is_in_it(tmp_path: Path) -> None:
     content = result.sign(made, ME)
     for private in (SET, str(tmp_path), os.uname().nodename if hasattr(os, "uname") else "\0"):
         assert private not in content.decode()
-    assert set(made.families) == {OWN_SETS} and made.repeat == ()
-    assert "questions of its owner's" in result.obstacle(made)
+    assert set(made.families) == {OWNERS_SETS} and made.repeat == ()
+    assert "questions of its owner's" in result.why_not_repeatable(made)
 
 
 def test_what_verify_says(made: Result) -> None:
@@ -231,9 +231,9 @@ def test_what_must_be_equal_and_what_may_differ(made: Result) -> None:
 
 
 def test_what_cannot_be_played_again_says_why(made: Result, tmp_path: Path) -> None:
-    assert result.obstacle(made) == ""
+    assert result.why_not_repeatable(made) == ""
     with_peers = learned(tmp_path, (settings(), 2), peers=2)
-    assert with_peers.from_peers == 4 and "other models' answers" in result.obstacle(with_peers)
-    assert "puzzles of version" in result.obstacle(changed(made, questions="0.0.1/1"))
+    assert with_peers.from_peers == 4 and "other models' answers" in result.why_not_repeatable(with_peers)
+    assert "puzzles of version" in result.why_not_repeatable(changed(made, questions="0.0.1/1"))
     long = msgspec.structs.replace(made.played[0], last_round=10**9)
-    assert "too long" in result.obstacle(changed(made, played=(long,)))
+    assert "too long" in result.why_not_repeatable(changed(made, played=(long,)))

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from app.common.text import safe_line, span
+from app.common.text import rounded_duration, safe_line
 from app.node.record.records import GroupRow, Probe, Round
 from app.node.record.snapshot import FamilyView, Phase, Snapshot, SwarmView
 from app.node.terminal.chart import ChartKind, chart
-from app.node.terminal.terminal import Terminal, picture
+from app.node.terminal.terminal import Terminal, draw_view
 from app.sapo.questions import Coordinates
 from engines.contract import EngineInfo
 
@@ -67,7 +67,7 @@ def text(rows) -> list[str]:
 
 def drawn(snapshot: Snapshot, width: int, height: int, now: float = 100.0) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
-    console.print(picture(snapshot, width, height, now))
+    console.print(draw_view(snapshot, width, height, now))
     return console.file.getvalue().splitlines()
 
 
@@ -170,4 +170,4 @@ def test_the_live_view_leaves_the_curve_behind() -> None:
 
 
 def test_spans_of_time() -> None:
-    assert [span(s) for s in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]
+    assert [rounded_duration(s) for s in (0, 89, 90, 5399, 5400)] == ["0 s", "89 s", "2 min", "90 min", "2 h"]

@@ -71,7 +71,7 @@ def test_the_closing_line_says_how_it_speaks() -> None:
     )
     assert "a little worse than before" in said(probe(9, everyday=9.0, everyday_before=8.0))
     assert "losing everyday language" in said(probe(9, everyday=19.0, everyday_before=8.0))
-    told = probe(9, everyday=8.32, everyday_before=8.0).told()
+    told = probe(9, everyday=8.32, everyday_before=8.0).event_fields()
     assert (told["everyday"], told["everyday_before"], told["everyday_rise"]) == (8.32, 8.0, 0.04)
 
 

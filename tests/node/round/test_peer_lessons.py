@@ -35,8 +35,8 @@ AUTHORS = ("brisk-otter-0001", "calm-crane-0002")
 def _pupil(monkeypatch: pytest.MonkeyPatch) -> None:
     """It can add, behind examples at first; the one family that it is placed at leaves the others waiting."""
     monkeypatch.setenv("FAKE_TROUBLE", "needs examples")
-    monkeypatch.setattr(placing.placement, "MAX_FAMILIES", 1)
-    monkeypatch.setattr(peer_lesson, "ANSWERS", 24)
+    monkeypatch.setattr(placing.placement, "MAX_STARTING_FAMILIES", 1)
+    monkeypatch.setattr(peer_lesson, "MIN_PEER_ANSWERS", 24)
 
 
 def waiting(family: str, count: int = 30) -> list[GroupRecord]:
@@ -73,14 +73,14 @@ def shelf() -> Shelf:
 def test_a_family_that_peers_can_solve_is_taught_tried_and_joins(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 0.5)
     swarm = shelf()
     seen = bench.run(rounds=4, place=True, families=FAMILIES, swarm=swarm, external=2)
     (placed,) = of(events.PlacementDone, seen)
     (learned, *_) = skills = of(events.SkillLearned, seen)
     assert len(skills) == 1 and learned.family in {"chain_sum", "basic_arithmetic"} - set(placed.families)
     assert set(learned.authors) == set(AUTHORS) and learned.answers == 30 and learned.level == 0
-    assert learned.after >= peer_lesson.OPENS_ANY / 4 and learned.answer.startswith("#")
+    assert learned.after >= peer_lesson.OPENS_SOLVED_SHARE / 4 and learned.answer.startswith("#")
     told = msgspec.json.decode(msgspec.json.encode(learned))
     assert event_misfits(told) == [] and told["from"] == list(learned.authors)
     (lesson,) = [one for one in of(Round, seen) if one.lesson_from]
@@ -123,7 +123,7 @@ def test_groups_that_are_displaced_while_a_slow_lesson_runs_are_shown_and_thanke
 def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
     ends: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(teaching, "HELD_STEPS", 2)
+    monkeypatch.setattr(teaching, "RECOVERY_STEPS", 2)
     save, saved = LessonFolder.save, list[int]()
 
     async def interrupted(
@@ -165,13 +165,13 @@ def test_a_lesson_that_was_interrupted_goes_on_where_it_was(
 def test_a_family_that_is_still_weak_is_taught_again_and_told_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "FINISHED", 2.0)
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 2.0)
     swarm = shelf()
     seen = bench.run(rounds=6, place=True, families=FAMILIES, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
     (result,) = [one for one in kept(bench).lessons if one.family == learned.family]
     first, again = [one.round for one in of(Round, seen) if one.lesson_from]
-    assert again >= first + peer_lesson.EVERY and result.round == again - 1
+    assert again >= first + peer_lesson.ROUNDS_AFTER_GAIN and result.round == again - 1
     assert result.opened and result.failures == 1, "it knew all of that by then, and lost nothing by it"
     assert kept(bench).joined == {learned.family: 0}
     assert learned.family in swarm.wanted and learned.family not in swarm.practised
@@ -181,7 +181,7 @@ def test_a_model_that_names_its_families_is_taught_others_and_keeps_its_curve(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the starter does, which has no first look."""
-    monkeypatch.setattr(peer_lesson, "FINISHED", 0.5)
+    monkeypatch.setattr(peer_lesson, "FINISHED_SHARE", 0.5)
     swarm, named, others = shelf(), {"chain_sum": 0}, {"basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=3, families=named, others=others, swarm=swarm, external=2)
     (learned,) = of(events.SkillLearned, seen)
@@ -234,7 +234,7 @@ def test_a_lesson_that_opens_nothing_leaves_the_adapter_and_the_rounds_as_they_w
 def test_a_lesson_that_costs_too_much_of_the_rest_is_taken_back_and_says_so(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peer_lesson, "OWN_LOSS", -2.0)
+    monkeypatch.setattr(peer_lesson, "MAX_OWN_LOSS", -2.0)
     monkeypatch.setattr(peer_lesson, "NOISE_ERRORS", -1000.0)
     seen = bench.run(rounds=3, place=True, families=FAMILIES, swarm=shelf(), external=2)
     assert not of(events.SkillLearned, seen) and not kept(bench).joined

@@ -20,7 +20,7 @@ from app.node.record.records import Probe, Round
 from app.node.record.snapshot import SwarmView
 from app.node.round.round import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
-from app.node.trainer.process import PROMPT_TOKENS, encoded, read
+from app.node.trainer.process import PROMPT_TOKENS, encode_group, read_groups
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, draw
 from app.sapo.recipes import RECIPES, Recipe
@@ -173,7 +173,7 @@ def test_groups_of_a_lost_round_are_given_back_and_the_round_is_the_same(
     other, untroubled = Bench(tmp_path / "other"), Shelf(groups)
     other.run(rounds=3, external=2, swarm=untroubled)
 
-    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "backoff_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while {when} @{tmp_path / 'marker'}")
     shelf = Shelf(groups)
     seen = bench.run(rounds=3, external=2, swarm=shelf)
@@ -237,7 +237,7 @@ def foreign(*texts: str, finished: Sequence[bool] = (), prompt: str = "q") -> Pe
 def test_reading_measures_what_is_finished_and_cuts_the_rest() -> None:
     engine = Letters()
     group = foreign("ab", "abcdef", finished=(True, False))
-    (reading,) = read(engine, ReadGroups(number=1, groups_P=[group], max_tokens=3, logprobs=True))
+    (reading,) = read_groups(engine, ReadGroups(number=1, groups_P=[group], max_tokens=3, logprobs=True))
     assert [s.completion_T for s in reading.sequences_G] == [[97, 98, 0], [97, 98, 99]]
     assert reading.logprobs_GT == [[-97.0, -98.0, 0.0], [0.0, 0.0, 0.0]]
     assert len(engine.asked) == 1
@@ -245,7 +245,7 @@ def test_reading_measures_what_is_finished_and_cuts_the_rest() -> None:
 
 def test_log_probs_find_their_groups_also_around_one_that_does_not_fit() -> None:
     groups = [foreign("a", "b"), foreign("abcd", "c"), foreign("d", "e")]
-    readings = read(Letters(), ReadGroups(number=1, groups_P=groups, max_tokens=3, logprobs=True))
+    readings = read_groups(Letters(), ReadGroups(number=1, groups_P=groups, max_tokens=3, logprobs=True))
     assert readings[1] is None
     assert [r and [lp[0] for lp in r.logprobs_GT] for r in readings] == [[-97, -98], None, [-100, -101]]
 
@@ -259,12 +259,14 @@ def test_log_probs_find_their_groups_also_around_one_that_does_not_fit() -> None
     ],
 )
 def test_what_does_not_fit(group: PeerTexts) -> None:
-    assert encoded(Letters(), group, 3) is None
+    assert encode_group(Letters(), group, 3) is None
 
 
 def test_mixed_keeps_the_pairs_together() -> None:
     one, two = peer_group(1), peer_group(2)
-    reading = read(Letters(), ReadGroups(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False))[0]
+    reading = read_groups(
+        Letters(), ReadGroups(number=1, groups_P=[foreign("a")], max_tokens=3, logprobs=False)
+    )[0]
     found = mixed_groups([(one, one), (two, two)], [None, reading])
     assert (found.groups_P, found.unfit) == ([two], 1)
     (pair,) = found.read_P

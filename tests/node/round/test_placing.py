@@ -13,7 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning import first_look
+from app.learning import placement_questions
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Phase
@@ -47,7 +47,7 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
     seen = bench.run(rounds=3, place=True, families=CANDIDATES, probe_every=10)
     (placed,) = of(events.PlacementDone, seen)
     assert placed.way == "brief" and placed.families == {"chain_sum": 0} and placed.waiting == ("gcd",)
-    assert placed.lesson == len(kept(bench).lesson) > 0
+    assert placed.lesson == len(kept(bench).right_answers) > 0
     first, *later = of(Round, seen)
     assert (first.round, first.lesson, first.own_groups, first.stepped) == (1, placed.lesson, 0, True)
     assert all(one.own_groups == 4 and not one.lesson and one.informative_own for one in later)
@@ -62,7 +62,7 @@ def test_a_model_that_needs_examples_is_placed_taught_and_learns_without(bench: 
 def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_rounds(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     seen = bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
     assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
@@ -79,7 +79,7 @@ def test_a_newcomer_looks_first_at_what_the_swarm_solves(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The family with the longest questions, which comes last otherwise: see above."""
-    monkeypatch.setattr(first_look, "AT_ONCE", 2)
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     swarm = Shelf([])
     swarm.solved = frozenset({"needle_haystack"})
@@ -145,7 +145,7 @@ def test_families_that_are_asked_for_count_more_than_what_was_found_before(bench
 def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing.placement, "MAX_FAMILIES", 1)
+    monkeypatch.setattr(placing.placement, "MAX_STARTING_FAMILIES", 1)
     families = {"chain_sum": 0, "basic_arithmetic": 0, "gcd": 0}
     seen = bench.run(rounds=12, place=True, families=families, probe_every=5)
     (placed,) = of(events.PlacementDone, seen)
@@ -220,7 +220,7 @@ def test_a_first_look_that_is_killed_goes_on_and_asks_nothing_again(
     for log in logs:
         look(tmp_path / "killed", log, random.uniform(0, 3) if log != logs[-1] else None)
         if any(
-            found and not found.looking
+            found and not found.in_progress
             for found in map(placing.read, Bench(tmp_path / "killed").home.glob("models/*/"))
         ):
             break  # the look was over before the node was killed

@@ -1,4 +1,4 @@
-"""Skills in a whole node around a fake engine: the first lesson in parts, rounds, turns."""
+"""Skills in a whole node around a fake engine: the skill lesson in parts, rounds, turns."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def folder(bench: Bench, made: QuestionSet = ELEMENTS) -> Path:
 
 def test_a_skill_is_taught_in_parts_measured_as_it_is_asked_and_then_practised(bench: Bench) -> None:
     """The fake engine's losses never fall, so the lesson ends one pass after the planned ones."""
-    taught, aside = skill_lesson.split(len(Skill(ELEMENTS).examples), ELEMENTS.family_name)
-    passes = skill_lesson.passes(len(taught)) + 1
+    taught, aside = skill_lesson.split_rows(len(Skill(ELEMENTS).examples), ELEMENTS.family_name)
+    passes = skill_lesson.planned_passes(len(taught)) + 1
     seen = bench.run(rounds=passes + 2)
     lessons = [row.lesson for row in of(Round, seen)]
     assert lessons == [len(taught)] * passes + [0, 0] and len(taught) + len(aside) == 32
@@ -76,7 +76,7 @@ def test_a_set_that_is_added_later_is_taught_at_once_and_puzzles_stay_as_they_ar
 def test_skills_take_turns_and_each_goes_on_where_it_stopped(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node, "TURN_S", 0.0)
+    monkeypatch.setattr(node, "SKILL_TURN_S", 0.0)
     bench.skills = [Skill(ELEMENTS), Skill(COLOURS)]
     seen = bench.run(rounds=4)
     begun = [next(iter(event.families)) for event in of(events.Started, seen)]
@@ -116,7 +116,7 @@ def test_a_skill_goes_on_with_rows_that_were_added_and_corrected(bench: Bench) -
     found = question_sets.amend(bench.home, "elements", [*changed, Row(question="Element 99?", answer="E99")])
     assert (found.new, found.corrected) == (1, 4)
     bench.skills = [Skill(found.made)]
-    taught, _ = skill_lesson.split(len(Skill(found.made).examples), ELEMENTS.family_name)
+    taught, _ = skill_lesson.split_rows(len(Skill(found.made).examples), ELEMENTS.family_name)
     killed = bench.run(lambda event: isinstance(event, events.CheckpointSaved) and event.round == 5, rounds=9)
     assert [row.lesson for row in of(Round, killed)][:1] == [len(taught)]
     seen = bench.run(lambda event: isinstance(event, Round) and not event.lesson, rounds=12)
@@ -131,7 +131,7 @@ def test_a_skill_goes_on_with_rows_that_were_added_and_corrected(bench: Bench) -
 
 def test_rows_that_are_added_while_a_node_learns_are_for_its_next_start(bench: Bench, tmp_path: Path) -> None:
     """Its scoring child may start again at any time and finds the rows that the node knows."""
-    copies = question_sets.copies(question_sets.stored_sets(bench.home), tmp_path)
+    copies = question_sets.copy_sets(question_sets.stored_sets(bench.home), tmp_path)
     question_sets.amend(bench.home, "elements", [Row(question="Element 99?", answer="E99")])
     bench.sets = copies
     seen = bench.run(rounds=2)

@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.desktop.facts import FIELDS, DesktopFacts
+from app.desktop.facts import FACT_NAMES, DesktopFacts
 from app.node.record.reasons import Reason
-from app.node.rules.causes import CALM_S, HOLD_S, LOAD_CAUSES, MEMORY_CALM_S, POWER_CAUSES, RuleSettings
+from app.node.rules.causes import (
+    LOAD_CAUSES,
+    MEMORY_CALM_S,
+    POWER_CAUSES,
+    RESTART_AFTER_CALM_S,
+    STOP_AFTER_LOAD_S,
+    RuleSettings,
+)
 from app.node.rules.orders import Moment, Orders, Snooze, snooze_for, snooze_until_tomorrow
 from app.node.rules.preferences import RULE_OF
-from app.node.rules.rules import GAP_S, Decision, decide
+from app.node.rules.rules import SLEEP_GAP_S, Decision, decide
 from app.node.rules.setting import HourSpan, format_span, parse_span
 
 WALL = datetime(2026, 11, 18, 12, 0, tzinfo=UTC).timestamp()  # a Wednesday
@@ -117,7 +124,7 @@ def test_every_obstacle_keeps_a_node_from_starting_and_stops_one_that_runs(
     running = decide(at(0), CALM, ALL_RULES, None)
     assert running.run
     owner = Owner(chosen, decision=running)
-    stopped = owner.goes_on(HOLD_S + 1, seen)
+    stopped = owner.goes_on(STOP_AFTER_LOAD_S + 1, seen)
     assert (stopped.run, stopped.reason) == (False, reason)
 
 
@@ -125,7 +132,11 @@ def test_every_reason_is_reached_and_has_its_texts() -> None:
     owner = Owner()
     owner.asked(facts(on_battery=True))
     reached = [decide(at(0), seen, chosen, None) for _, seen, chosen in OBSTACLES]
-    reached += [owner.goes_on(1), owner.goes_on(CALM_S), decide(at(0), CALM, wishes(orders=Orders()), None)]
+    reached += [
+        owner.goes_on(1),
+        owner.goes_on(RESTART_AFTER_CALM_S),
+        decide(at(0), CALM, wishes(orders=Orders()), None),
+    ]
     owner.orders(insisted=Snooze(WALL, WALL + 600))
     reached.append(owner.goes_on(1))
     owner.orders(finish=True)
@@ -147,7 +158,7 @@ def test_the_first_of_several_obstacles_is_told() -> None:
             both = {
                 name: value
                 for one in (also_seen, seen)
-                for name in FIELDS
+                for name in FACT_NAMES
                 if (value := getattr(one, name)) != getattr(CALM, name)
             }
             settings = wishes(
@@ -187,7 +198,7 @@ def test_what_a_computer_does_not_have_is_not_unknown() -> None:
         exclusive_app="",
         cpu_others=0.0,
         memory_free=0.5,
-        absent=frozenset(FIELDS) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
+        absent=frozenset(FACT_NAMES) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
     )
     assert decide(at(0), bare, ALL_RULES, None).run
     assert decide(at(0), DesktopFacts(), ALL_RULES, None).reason is Reason.POWER_UNKNOWN
@@ -212,7 +223,7 @@ def test_input_stops_at_once_and_a_glitch_of_the_source_does_not_start_again() -
 def test_a_computer_that_wakes_is_in_use() -> None:
     owner = Owner()
     assert owner.asked().run
-    owner.seconds += GAP_S + 1
+    owner.seconds += SLEEP_GAP_S + 1
     assert owner.asked(facts(idle_s=50_000.0)).reason is Reason.IN_USE
     assert owner.goes_on(180).run
 
@@ -437,7 +448,7 @@ seen = st.builds(
     memory_stalled=shares,
     temperature_c=st.none() | st.floats(20, 110),
     too_hot=st.sampled_from([None, False, False, False, True]),
-    absent=st.frozensets(st.sampled_from(FIELDS)),
+    absent=st.frozensets(st.sampled_from(FACT_NAMES)),
 )
 sometimes_calm = st.just(CALM) | st.just(CALM) | seen
 orders = st.builds(
@@ -507,7 +518,7 @@ def test_after_a_disturbance_it_stays_quiet_for_the_whole_time(rules: RuleSettin
 
 
 @settings(max_examples=80)
-@given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FIELDS)))
+@given(chosen, steps, sometimes_calm, st.sets(st.sampled_from(FACT_NAMES)))
 def test_a_calmer_computer_never_stops_a_node(
     rules: RuleSettings, steps: Steps, looked: DesktopFacts, calmer: set[str]
 ) -> None:

@@ -21,7 +21,7 @@ from app.node.swarm import fetching
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
-from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
+from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.client.receipts import ReceiptCounter
@@ -29,7 +29,7 @@ from app.swarm.client.status import ConnectionStatus
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import IntakeResult
 from app.swarm.intake.reasons import IntakeReason
-from app.swarm.wire.limits import ARCHIVED_S
+from app.swarm.wire.limits import ARCHIVE_MAX_AGE_S
 from app.swarm.wire.protocol import WantedQuestions
 
 NOW_MS = 1_800_000_000_000
@@ -178,8 +178,8 @@ def take(fetcher: PeerFetcher, most: int = 4) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "AGAIN_S", 0.01)
-    monkeypatch.setattr(fetching, "SOON_S", 0.01)
+    monkeypatch.setattr(fetching, "MIN_BETWEEN_SAMPLES_S", 0.01)
+    monkeypatch.setattr(fetching, "FIRST_EMPTY_WAIT_S", 0.01)
 
 
 def test_what_is_missing_is_asked_for_once_and_no_more() -> None:
@@ -227,7 +227,7 @@ def test_what_doubted_peers_left_keeps_nobody_elses_from_being_fetched() -> None
 def human(number: int) -> GroupRecord:
     """A person's group: one right answer."""
     one = checked(number)
-    group = msgspec.structs.replace(one, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN)
+    group = msgspec.structs.replace(one, completions_G=("1+1=2 #2",), finished_G=(True,), model=HUMAN_MODEL)
     return group.with_scores((1.0,), (1,))
 
 
@@ -362,7 +362,7 @@ def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
     settle(fetcher, 5.0, (), [own(0, (1, 0)), own(1, (0, 0)), own(2, (0, 0))])
     settle(fetcher, 5.0, (), [own(2, (0, 1))])
     fetch(fetcher, lambda: fetcher.received == 2)
-    assert relay.recalled[1:] == [(8, (("gcd", 1),))] and check.oldest_s == ARCHIVED_S
+    assert relay.recalled[1:] == [(8, (("gcd", 1),))] and check.oldest_s == ARCHIVE_MAX_AGE_S
     assert ready(fetcher) == 2
     assert sorted(take(fetcher)) == ["question 7", "question 8"]
     fetch(fetcher, lambda: fetcher.received == 3)

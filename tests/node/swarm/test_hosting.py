@@ -29,7 +29,7 @@ from app.swarm.client.outbox import Outbox
 from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.invite.discovery import lan_address
 from app.swarm.invite.invite import Invite, parse
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire.protocol import Err, Hello, Welcome
 from app.swarm.wire.signin import check_hello, sign_in
 from tests.swarm.relays import ANN
@@ -40,11 +40,11 @@ SEED = bytes(range(32))
 
 
 @pytest.fixture
-def private() -> Private:
-    return Private(secrets.token_bytes(32))
+def private() -> PrivateSwarm:
+    return PrivateSwarm(secrets.token_bytes(32))
 
 
-async def greet(invite: Invite, private: Private | None) -> tuple[Hello, Welcome]:
+async def greet(invite: Invite, private: PrivateSwarm | None) -> tuple[Hello, Welcome]:
     """Signs in at a relay as a node would. Raises ConnectionEnded with what the relay says."""
     connection = await connect(invite.url, private=private)
     try:
@@ -71,7 +71,7 @@ def ended(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path, private: Private) -> None:
+def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path, private: PrivateSwarm) -> None:
     async def story() -> None:
         hosting = await Hosting.start(tmp_path, private=private, lan=False)
         pid = hosting.pid
@@ -82,7 +82,7 @@ def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path,
             with pytest.raises(ConnectionEnded, match="six words"):
                 await greet(hosting.own, None)
             with pytest.raises(ConnectionEnded, match="six words"):
-                await greet(hosting.own, Private(secrets.token_bytes(32)))
+                await greet(hosting.own, PrivateSwarm(secrets.token_bytes(32)))
             secret = private.key.hex()
             assert secret not in " ".join(psutil.Process(pid).cmdline())
             assert secret not in hosting.invite.link() + hosting.sentence + hosting.own.__repr__()
@@ -96,7 +96,7 @@ def test_it_lets_in_who_holds_the_key_and_ends_when_it_is_closed(tmp_path: Path,
     asyncio.run(story())
 
 
-def test_a_relay_that_is_killed_comes_back_where_and_who_it_was(tmp_path: Path, private: Private) -> None:
+def test_a_relay_that_is_killed_comes_back_where_and_who_it_was(tmp_path: Path, private: PrivateSwarm) -> None:
     said: list[str] = []
 
     async def story() -> None:
@@ -123,7 +123,9 @@ def test_a_relay_that_is_killed_comes_back_where_and_who_it_was(tmp_path: Path, 
 
 
 @pytest.mark.long
-def test_a_taken_port_is_no_reason_to_fail_and_the_new_one_is_kept(tmp_path: Path, private: Private) -> None:
+def test_a_taken_port_is_no_reason_to_fail_and_the_new_one_is_kept(
+    tmp_path: Path, private: PrivateSwarm
+) -> None:
     async def story() -> None:
         folder = tmp_path / "relay" / private.swarm
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -141,7 +143,9 @@ def test_a_taken_port_is_no_reason_to_fail_and_the_new_one_is_kept(tmp_path: Pat
     asyncio.run(story())
 
 
-def test_the_link_that_the_window_shows_is_good_on_other_computers(tmp_path: Path, private: Private) -> None:
+def test_the_link_that_the_window_shows_is_good_on_other_computers(
+    tmp_path: Path, private: PrivateSwarm
+) -> None:
     """The node itself reaches its relay over loopback; the link it shows leads to the network's interface."""
     if lan_address() is None:
         pytest.skip("this computer has no network besides loopback")
@@ -180,14 +184,14 @@ def test_damaged_notes_count_as_none(tmp_path: Path) -> None:
         assert kept_port(folder) is None, content
 
 
-def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path, private: Private) -> None:
+def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path, private: PrivateSwarm) -> None:
     (tmp_path / "relay").write_text("in the way")
     with pytest.raises(HostingError, match="--relay"):
         asyncio.run(Hosting.start(tmp_path, private=private, lan=False))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is not of Windows")
-def test_the_relay_does_not_outlive_a_node_that_is_killed(tmp_path: Path, private: Private) -> None:
+def test_the_relay_does_not_outlive_a_node_that_is_killed(tmp_path: Path, private: PrivateSwarm) -> None:
     host = (
         "import asyncio, sys\nfrom pathlib import Path\nfrom app.node.swarm.hosting import Hosting\n"
         "from app.swarm.invite.private import parse_access_key\n"

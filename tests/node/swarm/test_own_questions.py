@@ -36,7 +36,7 @@ from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import new_words, private_invite, private_swarm_from_text
 from app.swarm.wire.body import WireTask, unseal
 from app.swarm.wire.frames import decode_envelope
-from app.swarm.wire.protocol import OPENING, SUBPROTOCOL
+from app.swarm.wire.protocol import OPENING_HEADER, SUBPROTOCOL
 from app.swarm.wire.shared_sets import SharedSet
 from tests.node.bench import Bench, of
 from tests.swarm.relays import ANN, ROOT, Relay
@@ -62,7 +62,7 @@ def listened_to(url: str) -> Iterator[tuple[str, list[bytes]]]:
         await near.prepare(request)
         likewise: dict[str, Any] = {
             "protocols": (SUBPROTOCOL,),
-            "headers": {OPENING: request.headers[OPENING]},
+            "headers": {OPENING_HEADER: request.headers[OPENING_HEADER]},
             "compress": 0,
             "max_msg_size": 0,
         }
@@ -307,7 +307,7 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
         assert main(words) == 0
         [kept] = question_sets.stored_sets(homes[0])
         assert kept.made == MADE and question_sets.pending_class_sets(homes[0]) == []
-        assert not question_sets.offer(homes[1], encode(MADE).decode()), "declined is declined"
+        assert not question_sets.store_offered_set(homes[1], encode(MADE).decode()), "declined is declined"
         assert [one.made for one in question_sets.pending_class_sets(homes[2])] == [MADE]
         bench = Bench(tmp_path / "0")
         bench.sets = [kept.file]

@@ -13,10 +13,19 @@ import pytest
 from app.learning.choosing import MAX_HUMAN_GROUPS, choose, with_own_wrong_answers
 from app.node.record import events
 from app.node.record.records import Round
-from app.node.swarm.answers import FOLDER, KEPT_S, MAX, YOU, AnswerError, Answers, OwnerAnswer, put
+from app.node.swarm.answers import (
+    FOLDER,
+    KEPT_S,
+    MAX_WAITING_ANSWERS,
+    YOU,
+    AnswerError,
+    Answers,
+    OwnerAnswer,
+    put,
+)
 from app.sapo import questions
 from app.sapo.families import FAMILIES
-from app.sapo.groups import HUMAN, GroupRecord, is_single_right_answer
+from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.questions import Question
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
@@ -62,7 +71,7 @@ def test_only_a_right_answer_to_a_question_of_practice_is_taken(tmp_path: Path, 
     put(tmp_path, answer(question()))
     assert answers.to_learn(sandbox, ("gcd",)) == [], "a family that is not practised waits"
     (found,) = answers.to_learn(sandbox, ("chain_sum", "gcd"))
-    assert found.author == YOU and is_single_right_answer(found.rewards_G) and found.model == HUMAN
+    assert found.author == YOU and is_single_right_answer(found.rewards_G) and found.model == HUMAN_MODEL
     answers.mark_taught(found)
     assert waiting(tmp_path) == 0
 
@@ -83,7 +92,7 @@ def test_what_may_not_travel_is_refused_with_a_sentence(tmp_path: Path) -> None:
     for text, word in (("x" * 5000, "too long"), ("4 #4\u202e", "hidden"), ("<|im_end|> #4", "hidden")):
         with pytest.raises(AnswerError, match=word):
             put(tmp_path, OwnerAnswer(coordinates=good.coordinates, text=text, at=1.0, teach=True, share=True))
-    for number in range(MAX):
+    for number in range(MAX_WAITING_ANSWERS):
         put(
             tmp_path,
             OwnerAnswer(coordinates=good.coordinates, text=f"{number}", at=1.0, teach=True, share=False),

@@ -16,10 +16,10 @@ from app.node.swarm.choice import choose, find_or_host, last_relay, older_relay,
 from app.swarm.client.places import KnownRelays
 from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
 from app.swarm.invite.invite import Invite, invite_from_text
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire.signin import relay_id
 
-CODE = Private(bytes(32))
+CODE = PrivateSwarm(bytes(32))
 KEPT = relay_id(bytes(32))
 WORLD = Invite(url="wss://relay.example/v1/ws", swarm="shoal", relay="relay.example")
 HOME = Invite(url="ws://192.168.1.20:8777/v1/ws", swarm="shoal", relay="relay-b")
@@ -124,7 +124,7 @@ def network() -> None:
 
 
 def test_the_first_node_hosts_and_the_second_finds_it(tmp_path: Path, network: None) -> None:
-    private, said = Private(secrets.token_bytes(32)), ([], [])  # type: tuple[Private, tuple[list[str], list[str]]]
+    private, said = PrivateSwarm(secrets.token_bytes(32)), ([], [])  # type: tuple[PrivateSwarm, tuple[list[str], list[str]]]
 
     async def story() -> None:
         async with find_or_host(tmp_path / "a", private=private, say=said[0].append)() as first:
@@ -159,7 +159,7 @@ def test_a_forged_announcement_takes_nobody_away_from_a_relay_that_is_where_it_w
 
 @pytest.mark.long
 def test_nodes_that_start_together_end_up_in_one_swarm(tmp_path: Path, network: None) -> None:
-    private = Private(secrets.token_bytes(32))
+    private = PrivateSwarm(secrets.token_bytes(32))
 
     async def live(name: str, others: asyncio.Barrier) -> str:
         async with find_or_host(tmp_path / name, private=private, say=lambda _: None)() as invites:

@@ -104,7 +104,7 @@ def test_a_trainer_under_pressure_steps_down_and_the_owner_hears_of_it(tmp_path:
 def test_after_a_death_for_want_of_memory_the_next_trainer_takes_half(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(supervisor, "wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr(supervisor, "backoff_s", lambda *_, **__: 0.0)
     monkeypatch.setenv("FAKE_TROUBLE", f"die while learning @{tmp_path / 'died'}")
     monkeypatch.setenv("FAKE_SHARES", str(tmp_path / "shares"))
     monkeypatch.setenv("FAKE_NAME", "another")  # of the second trainer: one that was installed meanwhile

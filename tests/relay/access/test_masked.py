@@ -151,14 +151,14 @@ def test_a_message_that_drips_ends_it(fragments: bool, monkeypatch: pytest.Monke
     """A byte in two seconds held a line for minutes, under the pings that keep it alive."""
 
     async def feed() -> None:
-        monkeypatch.setattr(masked, "MESSAGE_S", 3600.0)
+        monkeypatch.setattr(masked, "MAX_MESSAGE_S", 3600.0)
         line = Line(asyncio.get_running_loop())
         line.masked.feed_data(frame(b"one") + frame(b"two")[:4])
         first = line.masked._timer
         line.masked.feed_data(frame(b"two")[4:])
         assert first is not None and first.cancelled() and line.masked._timer is None
         await line.catch_up()
-        monkeypatch.setattr(masked, "MESSAGE_S", 0.0)
+        monkeypatch.setattr(masked, "MAX_MESSAGE_S", 0.0)
         line.masked.feed_data(frame(b"begun", 0x01) if fragments else frame(b"begun")[:7])
         while not line.wire.closed:
             if fragments:

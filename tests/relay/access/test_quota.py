@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common.rate import Buckets, Rate
-from app.relay.limits import ACCEPTED_OF_AN_ADDRESS, PER_ADDRESS, PER_KEY, ConnectionLimit, QuotaBuckets
+from app.relay.limits import NEW_CONNECTIONS_PER_ADDRESS, PER_ADDRESS, PER_KEY, ConnectionLimit, QuotaBuckets
 from app.relay.origin import Origins
 
 
@@ -133,5 +133,5 @@ def test_one_address_takes_nothing_of_what_all_strangers_share() -> None:
         assert limit._enter(newcomer, ann) is None
         limit._leave(newcomer)
         clock.now += 1
-    most = ACCEPTED_OF_AN_ADDRESS.burst + 20 * ACCEPTED_OF_AN_ADDRESS.per_s
+    most = NEW_CONNECTIONS_PER_ADDRESS.burst + 20 * NEW_CONNECTIONS_PER_ADDRESS.per_s
     assert set(met) == {None, "address"} and 0 < met[None] <= most

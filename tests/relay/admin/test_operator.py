@@ -13,7 +13,7 @@ import pytest
 
 from app.common.signing import public_key, sign
 from app.relay.admin.operator import (
-    HOLDS_S,
+    ORDER_VALID_S,
     Act,
     BanOrder,
     BansOrder,
@@ -58,8 +58,8 @@ def test_an_order_holds_once(act: Act) -> None:
         (altered(encode_order(OTHER, RELAY, BAN, NOW), pk=public_key(OPERATOR).hex()), "signature"),
         (altered(encode_order(OPERATOR, RELAY, BAN, NOW), order="{}"), "signature"),
         (encode_order(OPERATOR, "other.example", BAN, NOW), "is for the relay other.example"),
-        (encode_order(OPERATOR, RELAY, BAN, NOW - HOLDS_S * 1000 - 1), "this minute"),
-        (encode_order(OPERATOR, RELAY, BAN, NOW + HOLDS_S * 1000 + 1), "this minute"),
+        (encode_order(OPERATOR, RELAY, BAN, NOW - ORDER_VALID_S * 1000 - 1), "this minute"),
+        (encode_order(OPERATOR, RELAY, BAN, NOW + ORDER_VALID_S * 1000 + 1), "this minute"),
         (encode_order(OPERATOR, RELAY, BAN, NOW - 10_001), "before this relay started"),
     ],
 )

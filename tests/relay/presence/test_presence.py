@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.relay.presence import ACTIVE_S, FAMILIES_OF_A_KEY, Presence, PresenceCounts, model_class
+from app.relay.presence import ACTIVE_S, MAX_FAMILIES_PER_KEY, Presence, PresenceCounts, model_size_class
 
 
 class Clock:
@@ -73,7 +73,7 @@ def test_a_family_is_played_until_ten_minutes_after_the_last_group() -> None:
     ],
 )
 def test_the_class_of_a_model_from_its_name(model: str, name: str) -> None:
-    assert model_class(model) == name
+    assert model_size_class(model) == name
 
 
 def test_names_of_peers_making_cannot_fill_the_counts() -> None:
@@ -82,7 +82,7 @@ def test_names_of_peers_making_cannot_fill_the_counts() -> None:
     for n in range(1000):
         presence.published(b"a", f"family {n}", f"My-Model-{n}-{n}B")
     here = presence.counts()
-    assert len(here.families) == FAMILIES_OF_A_KEY and sum(here.models.values()) == 1
+    assert len(here.families) == MAX_FAMILIES_PER_KEY and sum(here.models.values()) == 1
 
 
 EVENTS = st.lists(
@@ -118,7 +118,7 @@ def test_the_counts_are_those_of_a_plain_list(events: list[tuple]) -> None:  # t
             presence.published(key, family, model)
             if key in sessions.values():
                 played[key, family] = clock.now
-                models[key] = model_class(model)
+                models[key] = model_size_class(model)
         online = set(sessions.values())
         played = {pair: at for pair, at in played.items() if pair[0] in online and clock.now - at <= ACTIVE_S}
         models = {key: name for key, name in models.items() if key in online}

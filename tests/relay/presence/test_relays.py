@@ -3,7 +3,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from app.relay.presence import GONE_S, MAX_LISTED, OtherRelays, PresenceSummary, count_keys, encode_summary
+from app.relay.presence import (
+    MAX_LISTED_KEYS,
+    RELAY_GONE_S,
+    OtherRelays,
+    PresenceSummary,
+    count_keys,
+    encode_summary,
+)
 
 
 class Clock:
@@ -32,12 +39,12 @@ def test_relays_come_and_go() -> None:
     others.record_summary("two", encode_summary(keys(5, 20)))
     others.record_summary("three", encode_summary(keys(100, 101)))
     assert (others.relays, others.peers(own)) == (2, 21)
-    clock.now = GONE_S - 1
+    clock.now = RELAY_GONE_S - 1
     others.record_summary("two", encode_summary(keys(5, 21)))
     assert others.peers(own) == 22
-    clock.now = GONE_S + 1
+    clock.now = RELAY_GONE_S + 1
     assert (others.relays, others.peers(own)) == (1, 21)
-    clock.now = 3 * GONE_S
+    clock.now = 3 * RELAY_GONE_S
     assert (others.relays, others.peers(own)) == (0, 10)
 
 
@@ -49,7 +56,7 @@ def test_relays_come_and_go() -> None:
         msgspec.msgpack.encode({"unnamed": -1}),
         msgspec.msgpack.encode({"prints": b"1234567"}),
         msgspec.msgpack.encode({"unnamed": 1, "more": 2}),
-        msgspec.msgpack.encode({"prints": b"12345678" * (MAX_LISTED + 1)}),
+        msgspec.msgpack.encode({"prints": b"12345678" * (MAX_LISTED_KEYS + 1)}),
     ],
 )
 def test_what_is_no_summary_is_passed_over(summary: bytes) -> None:

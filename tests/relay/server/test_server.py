@@ -24,7 +24,7 @@ from app.swarm.wire.body import Body, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_info, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import (
-    OPENING,
+    OPENING_HEADER,
     SUBPROTOCOL,
     AskStats,
     Bye,
@@ -96,7 +96,7 @@ class Client:
 @asynccontextmanager
 async def client(http: aiohttp.ClientSession, url: str, seed: bytes | None) -> AsyncIterator[Client]:
     async with http.ws_connect(
-        url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}, compress=15, max_msg_size=1 << 20
+        url, protocols=(SUBPROTOCOL,), headers={OPENING_HEADER: "00" * 32}, compress=15, max_msg_size=1 << 20
     ) as ws:
         assert ws.protocol == SUBPROTOCOL and not ws.compress
         hello = decode_relay_frame((await ws.receive_str(timeout=PATIENCE)).encode())

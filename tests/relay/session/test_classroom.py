@@ -20,7 +20,7 @@ from app.relay.page import teacher
 from app.relay.page.teacher import HEADERS
 from app.relay.session.classroom import (
     AWAY_S,
-    KEYS_OF_A_COMPUTER,
+    KEYS_PER_COMPUTER,
     MAX_DISCOVERIES,
     MAX_MEASUREMENTS,
     MAX_PUPILS,
@@ -120,7 +120,7 @@ def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
     for number in range(230):
         clock.now += AWAY_S
         room.progress(number.to_bytes(32, "big"), "192.168.1.66/32", told(0.1))
-    assert len(room.pupils) == 10 + KEYS_OF_A_COMPUTER and room.turned_away == 230 - KEYS_OF_A_COMPUTER
+    assert len(room.pupils) == 10 + KEYS_PER_COMPUTER and room.turned_away == 230 - KEYS_PER_COMPUTER
     assert "The class is complete" in teacher.render(room, "s", INVITE, frozenset(), 1.0).decode()
     for number in range(400):  # as many computers as an attacker may have
         clock.now += AWAY_S

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Standing
 from app.relay.store.sqlite import SQLite
 from app.swarm.client.receipts import MAX_PUPILS, ReceiptCounter, lesson_receipt, receipt
 from app.swarm.identity.identity import Identity
@@ -46,7 +46,8 @@ def with_standing(folder: Path, *who: int) -> None:
         now = time.time()
         for one in who:
             state.standings.put(
-                key(one), Standing(error=0.01, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)
+                key(one),
+                Standing(error=0.01, honest=PROBATION_GROUPS, first=now - 2 * MIN_PROBATION_S, latest=now),
             )
             state.standings.record_honest(key(one))
         await state.close()

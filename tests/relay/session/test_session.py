@@ -11,11 +11,11 @@ from app.common.rate import Rate
 from app.common.signing import public_key
 from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
 from app.relay.origin import LOOPBACK
-from app.relay.session.session import MAX_FAULTS, REFUSALS, Session
+from app.relay.session.session import MAX_FAULTS, MAX_REFUSAL_RATE, Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import Ban
 from app.sapo.groups import GroupRecord
-from app.sapo.questions import VERSION, Coordinates
+from app.sapo.questions import QUESTIONS_VERSION, Coordinates
 from app.swarm.wire.body import Body, seal, unseal
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code
@@ -69,7 +69,7 @@ class Talk:
     def pub(
         self, seed: bytes = ANN, key_seq: int = 1, enc: Any = "plain", swarm: str = SWARM, **changes: Any
     ) -> Pub:
-        where = {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": VERSION}
+        where = {"family": "gcd", "level": 0, "seed": 2**41, "index": 0, "version": QUESTIONS_VERSION}
         where |= {name: changes.pop(name) for name in list(changes) if name in where}
         created = int((self.clock.now - changes.pop("age_s", 0)) * 1000)
         group = GroupRecord(
@@ -303,7 +303,7 @@ def test_a_group_may_be_signed_by_a_key_that_the_node_had_before() -> None:
     assert say(session, published).code == Code.ACCEPTED
     kept = talk.state.window.find(bytes.fromhex(published.id))
     assert kept is not None and kept.key == public_key(ANN)
-    assert talk.state.store.sequences.look(public_key(ANN), 7) == "used"
+    assert talk.state.store.sequences.check(public_key(ANN), 7) == "used"
     assert public_key(BOB) not in talk.state.store.sequences
     assert talk.state.presence.counts().families == {"gcd": 1}  # played by whoever is here
     assert say(talk.session(ANN), talk.pub(ANN, key_seq=7)).code == Code.DUPLICATE
@@ -337,7 +337,7 @@ def test_who_goes_on_asking_in_spite_of_refusals_is_let_go() -> None:
     while not eve.closing and len(answers) < 1000:
         answers.append(say(eve, AskStats()))
     refused = [one for one in answers if isinstance(one, Err)]
-    assert {one.code for one in refused} == {Code.RATE_LIMITED} and len(refused) == REFUSALS.burst + 1
+    assert {one.code for one in refused} == {Code.RATE_LIMITED} and len(refused) == MAX_REFUSAL_RATE.burst + 1
     assert talk.state.tally.ended["refusals"] == 1
     for _ in range(500):  # one that asks twice as often as it may, for eight minutes
         say(ann, AskStats())

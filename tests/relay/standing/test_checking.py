@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.relay.checking import REPORTED, WAITING_OF_A_KEY, Checker, CheckResult, _Waiting, rescore
+from app.relay.checking import MAX_REPORTED, MAX_WAITING_PER_KEY, Checker, CheckResult, _Waiting, rescore
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, after_honest
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, after_honest
 from app.relay.store.backing import CheckedGroup
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates, QuestionError, UnsoundQuestion, generate
@@ -127,23 +127,23 @@ def test_fifty_honest_groups_and_a_day_end_a_probation_and_three_lies_end_everyt
         bans = []
         state.on_ban = lambda source, ban: bans.append(source)
         async with checking(state) as checker:
-            for number in range(1, PROBATION + 1):
+            for number in range(1, PROBATION_GROUPS + 1):
                 publish(state, sealed(1, number), number, checker)
-                if number % WAITING_OF_A_KEY == 0:
+                if number % MAX_WAITING_PER_KEY == 0:
                     await done(checker, number)
-            await done(checker, PROBATION)
+            await done(checker, PROBATION_GROUPS)
             standing = state.standings.of(key(1))
-            assert standing.honest == PROBATION and standing.probation, "a day is missing"
-            assert after_honest(standing, standing.first + SEEN_S).known
+            assert standing.honest == PROBATION_GROUPS and standing.probation, "a day is missing"
+            assert after_honest(standing, standing.first + MIN_PROBATION_S).known
             for number in range(1, 4):
                 publish(state, sealed(2, number, rewards=(0, 1)), number, checker)
                 id = publish(state, sealed(2, number + 10), number + 10, None)
-                await done(checker, PROBATION + number)
+                await done(checker, PROBATION_GROUPS + number)
                 assert (id in state.window) == (number < 3)
-            assert checker.counts == {"honest": PROBATION, "false": 3}
+            assert checker.counts == {"honest": PROBATION_GROUPS, "false": 3}
             assert state.standings.verdict(key(2), "net") == "blocked" and set(bans) == {key(2)}
             assert state.standings.verdict(key(1), "net") == "welcome"
-            assert key(2) not in state.window.peers and len(state.window) == PROBATION
+            assert key(2) not in state.window.peers and len(state.window) == PROBATION_GROUPS
 
     asyncio.run(story())
 
@@ -229,14 +229,16 @@ def test_a_slow_check_holds_up_nobody() -> None:
 def test_a_full_queue_gives_up_any_group_and_counts_it() -> None:
     state = a_state()
     checker = Checker(state, Random(1))
-    for number in range(WAITING_OF_A_KEY + 3):
+    for number in range(MAX_WAITING_PER_KEY + 3):
         publish(state, sealed(1, number + 1), number + 1, checker)
-    assert checker.waiting_groups == WAITING_OF_A_KEY and checker.counts == {"skipped": 3}
-    waiting = _Waiting(REPORTED, Random(1))
+    assert checker.waiting_groups == MAX_WAITING_PER_KEY and checker.counts == {"skipped": 3}
+    waiting = _Waiting(MAX_REPORTED, Random(1))
     kept = [waiting.put(bytes([n // 256, n % 256]), bytes([n % 250])) for n in range(1000)]
-    assert len(waiting) == REPORTED and sum(kept) == REPORTED
+    assert len(waiting) == MAX_REPORTED and sum(kept) == MAX_REPORTED
     left = []
     while (id := waiting.take()) is not None:
         left.append(int.from_bytes(id, "big"))
-    assert len(set(left)) == REPORTED and min(left) < 500 < max(left)  # neither the first nor the last alone
+    assert len(set(left)) == MAX_REPORTED and min(left) < 500 < max(
+        left
+    )  # neither the first nor the last alone
     assert waiting.put(b"again", b"x") and len(waiting) == 1

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.relay import standing as rules
-from app.relay.standing import DAY, KEPT_S, SEEN_S, Ban, Bans, Standing, Standings
+from app.relay.standing import DAY_S, KEPT_S, MIN_PROBATION_S, Ban, Bans, Standing, Standings
 
 
 class Clock:
@@ -26,7 +26,7 @@ def after(events: str, start: Standing = Standing(), now: float = 0.0) -> Standi
 
 def known() -> Standing:
     """Fifty honest groups in a day."""
-    return rules.after_honest(after("h" * 49), SEEN_S)
+    return rules.after_honest(after("h" * 49), MIN_PROBATION_S)
 
 
 def test_an_honest_key_from_probation_to_trust() -> None:
@@ -71,17 +71,17 @@ def test_who_plays_two_hours_every_evening_is_known_on_the_second() -> None:
 
 
 def test_what_two_relays_know_of_a_key_is_put_together() -> None:
-    here, there = known(), rules.after_honest(Standing(), 5 * DAY)
+    here, there = known(), rules.after_honest(Standing(), 5 * DAY_S)
     both = rules.merge(here, there)
-    assert both.honest == 50 and both.error == here.error and (both.first, both.latest) == (0.0, 5 * DAY)
-    liar = rules.after_false_claim(there, DAY)
+    assert both.honest == 50 and both.error == here.error and (both.first, both.latest) == (0.0, 5 * DAY_S)
+    liar = rules.after_false_claim(there, DAY_S)
     for one, other in ((here, liar), (liar, here)):
         both = rules.merge(one, other)
-        assert both.false_claims == (DAY,) and both.error == liar.error and both.honest == 50
+        assert both.false_claims == (DAY_S,) and both.error == liar.error and both.honest == 50
         assert rules.merge(both, other) == both
-    shut_out = rules.after_ban(liar, 2 * DAY)
+    shut_out = rules.after_ban(liar, 2 * DAY_S)
     assert rules.merge(here, shut_out) == rules.merge(shut_out, here) == shut_out and shut_out.probation
-    assert shut_out.until == 2 * DAY + KEPT_S and here.until == SEEN_S + KEPT_S
+    assert shut_out.until == 2 * DAY_S + KEPT_S and here.until == MIN_PROBATION_S + KEPT_S
 
 
 def test_a_false_claim_weighs_more_than_many_true_ones() -> None:
@@ -89,8 +89,8 @@ def test_a_false_claim_weighs_more_than_many_true_ones() -> None:
     assert slipped.error == pytest.approx(0.10769, abs=1e-5) and slipped.weight == pytest.approx(
         0.78461, abs=1e-5
     )
-    assert after("hhhhhhhhhh", slipped, SEEN_S).weight < known().weight
-    assert known().weight < after("h" * 60, slipped, SEEN_S).weight
+    assert after("hhhhhhhhhh", slipped, MIN_PROBATION_S).weight < known().weight
+    assert known().weight < after("h" * 60, slipped, MIN_PROBATION_S).weight
     assert after("f" * 4).weight == pytest.approx(0.05)  # 0.5 of error, and not below
     assert after("f" * 50).error == 1.0
     assert after("ffff").false_claims == (0.0, 0.0, 0.0)
@@ -100,14 +100,14 @@ def test_three_false_claims_in_a_day_are_a_ban_for_a_day() -> None:
     clock = Clock()
     standings = Standings(clock, Random(0), name="here")
     standings.put(b"k", known())
-    for pause in (0, DAY / 2, DAY / 2):  # the third comes when the first is a day old
+    for pause in (0, DAY_S / 2, DAY_S / 2):  # the third comes when the first is a day old
         clock.now += pause
         assert standings.false_claim(b"k") is None
     assert standings.verdict(b"k", "net") == "welcome" and standings.weight(b"k") > 0.3
     ban = standings.false_claim(b"k")
-    assert ban == Ban(until=clock.now + DAY, reason="3 false reward claims in a day", by="here")
+    assert ban == Ban(until=clock.now + DAY_S, reason="3 false reward claims in a day", by="here")
     assert standings.verdict(b"k", "net") == "blocked" and standings.weight(b"k") == 0
-    clock.now += DAY - 1
+    clock.now += DAY_S - 1
     assert standings.verdict(b"k", "net") == "blocked"
     clock.now += 1
     assert standings.verdict(b"k", "net") == "welcome"
@@ -119,7 +119,7 @@ def test_three_false_claims_in_a_day_are_a_ban_for_a_day() -> None:
 def test_an_operators_longer_ban_is_not_cut_short_by_the_relays_own() -> None:
     clock = Clock()
     standings = Standings(clock, Random(0))
-    long = Ban(until=clock.now + 30 * DAY, reason="spam", by="operator", shadow=True)
+    long = Ban(until=clock.now + 30 * DAY_S, reason="spam", by="operator", shadow=True)
     standings.bans.put(b"k", long)
     assert [standings.false_claim(b"k") for _ in range(3)] == [None, None, long]
     assert standings.verdict(b"k", "net") == "shadowed"

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from app.relay.session.shared import RelayState
-from app.relay.standing import PROBATION, SEEN_S, Ban, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Ban, Standing
 from app.relay.store.backing import Backing, CheckedGroup, Memory, StoreError, Unavailable
 from app.relay.store.jetstream import JetStream, servers
 from app.relay.store.queues import Bounds
@@ -156,7 +156,7 @@ def test_a_group_is_in_the_window_as_it_came_when_it_is_acknowledged(world: Worl
             "gcd",
             1,
         )
-        assert state.store.sequences.look(ANN, 1) == "used"
+        assert state.store.sequences.check(ANN, 1) == "used"
         assert state.store.backing.stored == 1 and state.stats().stored == 1
 
     play(world, story)
@@ -194,7 +194,7 @@ def test_too_large_is_refused_and_stored_nowhere(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
         assert await publish(state, group(1, size=state.window.largest)) == "too-large"
-        assert state.store.sequences.look(ANN, 1) == "new"
+        assert state.store.sequences.check(ANN, 1) == "new"
         again = await world.restarted(state)
         assert ids(again) == [] and again.store.backing.stored == 0
 
@@ -236,7 +236,7 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
         assert ids(again) == before == list(range(1, 31))
         assert again.store.backing.salt == salt and again.blind("net") == state.blind("net")
         assert again.store.backing.stored == again.stats().stored == 30
-        assert again.store.sequences.look(ANN, 30) == "used"
+        assert again.store.sequences.check(ANN, 30) == "used"
         kept = again.window.find((1).to_bytes(32, "big"))
         assert kept is not None and 90 < again.clock() - kept.arrived < 90 + PATIENCE
         assert await publish(again, group(7)) == "duplicate"
@@ -249,7 +249,9 @@ def test_what_comes_back_after_a_restart(world: World) -> None:
 def test_standing_is_kept_over_a_restart(world: World) -> None:
     async def story(world: World) -> None:
         state = await world.relay()
-        known = Standing(error=0.01, honest=PROBATION, first=time.time() - SEEN_S, latest=time.time())
+        known = Standing(
+            error=0.01, honest=PROBATION_GROUPS, first=time.time() - MIN_PROBATION_S, latest=time.time()
+        )
         state.standings.put(ANN, known)
         state.standings.record_honest(ANN)
         state.standings.false_claim(BOB)
@@ -347,7 +349,7 @@ def test_a_disk_that_takes_nothing_is_said_and_tried_again(tmp_path: Path) -> No
         file._db.execute("PRAGMA query_only=1")  # SQLite refuses every write from now on
         with pytest.raises(Unavailable):
             await publish(state, group(2))
-        assert not file.ready and state.store.sequences.look(ANN, 2) == "new"
+        assert not file.ready and state.store.sequences.check(ANN, 2) == "new"
         file._db.execute("PRAGMA query_only=0")
         await until(lambda: file.ready)
         assert await publish(state, group(2)) == "accepted"
@@ -365,7 +367,7 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
         await until(lambda: len(one.window) == len(two.window) == 100)
         assert sorted(ids(one)) == sorted(ids(two)) == list(range(1, 101))
         assert one.store.backing.stored == two.store.backing.stored == 100
-        assert two.store.sequences.look(ANN, 1) == one.store.sequences.look(ANN, 2) == "used"
+        assert two.store.sequences.check(ANN, 1) == one.store.sequences.check(ANN, 2) == "used"
         # the same group by both relays at once, and two groups with one number
         both = await asyncio.gather(publish(one, group(200)), publish(two, group(200)))
         assert sorted(both) == ["accepted", "duplicate"]
@@ -382,7 +384,9 @@ def test_relays_on_one_nats_have_the_same(server: Server) -> None:
 def test_standing_holds_on_every_relay(server: Server) -> None:
     async def story(world: World) -> None:
         here, there = await world.relay(), await world.relay()
-        known = Standing(error=0.01, honest=PROBATION - 1, first=time.time() - SEEN_S, latest=time.time())
+        known = Standing(
+            error=0.01, honest=PROBATION_GROUPS - 1, first=time.time() - MIN_PROBATION_S, latest=time.time()
+        )
         here.standings.put(ANN, known)
         here.standings.record_honest(ANN)
         there.standings.record_honest(ANN)
@@ -410,8 +414,8 @@ def test_a_ban_holds_on_every_relay(server: Server) -> None:
 
 
 def test_every_relay_knows_who_is_in_the_whole_swarm(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.relay.presence.EVERY_S", 0.1)
-    monkeypatch.setattr("app.relay.presence.GONE_S", 1.0)
+    monkeypatch.setattr("app.relay.presence.SUMMARY_EVERY_S", 0.1)
+    monkeypatch.setattr("app.relay.presence.RELAY_GONE_S", 1.0)
 
     async def story(world: World) -> None:
         one, two = await world.relay(), await world.relay()
@@ -452,7 +456,7 @@ def test_a_nats_that_is_killed_is_said_and_found_again(server: Server, monkeypat
         server.kill()
         with pytest.raises(Unavailable) as error:
             await publish(one, group(2))
-        assert error.value.retry_after_s > 0 and one.store.sequences.look(ANN, 2) == "new"
+        assert error.value.retry_after_s > 0 and one.store.sequences.check(ANN, 2) == "new"
         await until(lambda: not one.store.backing.ready)
         assert ids(one) == [1]  # it still gives out what it has
         await asyncio.to_thread(server.start)

@@ -23,7 +23,7 @@ from app.swarm.client.outbox import Outbox
 from app.swarm.identity.identity import Identity
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import RELAY_FILE
-from app.swarm.wire.protocol import OPENING, SUBPROTOCOL, AskStats, Hello, Stats
+from app.swarm.wire.protocol import OPENING_HEADER, SUBPROTOCOL, AskStats, Hello, Stats
 from tests.relay.natsserver import Server, free_ports
 from tests.swarm.relays import Relay, group
 
@@ -99,7 +99,7 @@ class Crew:
 async def stats(url: str) -> Stats:
     async with (
         aiohttp.ClientSession() as http,
-        http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
+        http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING_HEADER: "00" * 32}) as ws,
     ):
         assert isinstance(decode_relay_frame((await ws.receive_str()).encode()), Hello)
         await ws.send_str(to_frame(AskStats()).decode())

@@ -16,7 +16,7 @@ from app.relay.store.window import Added
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import OPEN_PUBLISHES, Code
-from app.swarm.wire.protocol import OPENING, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome
+from app.swarm.wire.protocol import OPENING_HEADER, SOCKET_PATH, SUBPROTOCOL, Hello, Ok, Pub, Welcome
 from app.swarm.wire.signin import sign_in
 from tests.swarm.relays import group
 
@@ -69,7 +69,7 @@ def test_so_many_are_open_and_then_reading_waits() -> None:
         url = f"ws://127.0.0.1:{port}{SOCKET_PATH}"
         async with (
             aiohttp.ClientSession() as http,
-            http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
+            http.ws_connect(url, protocols=(SUBPROTOCOL,), headers={OPENING_HEADER: "00" * 32}) as ws,
         ):
 
             async def read() -> object:

@@ -24,7 +24,7 @@ from app.sapo.sets.templates import parse
 ANSWERS = ["ham", "spam"] * 25
 MAILS = QuestionSet(
     name="Mails",
-    rule=checks.guess(ANSWERS),
+    rule=checks.guess_rule(ANSWERS),
     rows=tuple(Row(question=f"Mail {n}", answer=answer) for n, answer in enumerate(ANSWERS)),
 )
 

@@ -29,7 +29,7 @@ from app.sapo.sets.question_set import (
     family,
     held_out,
 )
-from app.sapo.sets.written import written
+from app.sapo.sets.written import table_file
 
 ROWS = tuple(Row(question=f"Mail {n}", answer="spam" if n % 2 else "ham") for n in range(40))
 MAILS = QuestionSet(name="Mails", rule=Rule(check=Check.CHOICE, labels=("ham", "spam")), rows=ROWS)
@@ -123,7 +123,7 @@ def test_json_that_unfolds_to_millions_of_cells_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["xlsx", "ods"])
 def test_a_spreadsheet_with_a_broken_part_is_one_sentence(kind: str) -> None:
-    whole = written(["q", "a"], [[f"text {n} " * 20, "yes"] for n in range(200)], kind)
+    whole = table_file(["q", "a"], [[f"text {n} " * 20, "yes"] for n in range(200)], kind)
     with zipfile.ZipFile(io.BytesIO(whole)) as packed:
         name = next(name for name in packed.namelist() if "sheet1" in name or name == "content.xml")
         place = whole.index(name.encode()) + len(name) + 40
@@ -162,8 +162,8 @@ def _with_sheet(content: bytes, sheet: bytes) -> bytes:
 def test_a_class_cannot_say_what_is_kept_aside(tmp_path: object) -> None:
 
     home = Path(str(tmp_path))
-    assert question_sets.offer(home, encode(MAILS).decode())
+    assert question_sets.store_offered_set(home, encode(MAILS).decode())
     marked = replace(
         MAILS, name="Other", rows=tuple(replace(row, held_out=n < 4) for n, row in enumerate(ROWS))
     )
-    assert not question_sets.offer(home, encode(marked).decode())
+    assert not question_sets.store_offered_set(home, encode(marked).decode())

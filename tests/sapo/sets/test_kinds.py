@@ -12,11 +12,11 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from app.sapo.sets.checks import Check, Rule, guess, normalise, score_answer
+from app.sapo.sets.checks import Check, Rule, guess_rule, normalise, score_answer
 from app.sapo.sets.columns import Chosen
 from app.sapo.sets.grid import read_grid
 from app.sapo.sets.question_set import QuestionSet, Row, SetError, family, near_duplicate_key
-from app.sapo.sets.tables import SkipReason, _drawn, clean, preview, reasons
+from app.sapo.sets.tables import SkipReason, _drawn, clean_cell, preview, skip_reasons
 
 Pair = tuple[str, str]
 Rows = Sequence[Sequence[str]]
@@ -325,7 +325,7 @@ def test_why_no_row_can_be_used() -> None:
         csv_of([("question", "answer"), *[(f"q{n}", "") for n in range(9)], ("x", "y" * 300)]).encode(), "Set"
     )
     assert not found.usable and found.counts == {SkipReason.NO_ANSWER: 9, SkipReason.TOO_LONG: 1}
-    assert "no answer (9), too long (1)" in reasons(found)
+    assert "no answer (9), too long (1)" in skip_reasons(found)
 
 
 def test_too_many_rows_are_drawn_from_all_labels() -> None:
@@ -348,7 +348,7 @@ def test_every_label_is_held_out_and_old_sets_keep_their_split() -> None:
     answers = ["rare"] * 3 + ["usual"] * 97
     made = QuestionSet(
         name="Set",
-        rule=guess(answers),
+        rule=guess_rule(answers),
         rows=tuple(Row(question=f"q{n}", answer=a) for n, a in enumerate(answers)),
     )
     one = family(made)
@@ -372,9 +372,11 @@ def test_the_constants_share_is_what_the_check_gives_it() -> None:
      ("?", "!", False)],
 )  # fmt: skip
 def test_texts_are_compared_as_readers_do(said: str, truth: str, same: bool) -> None:
-    assert bool(score_answer(guess([truth, truth]), said, truth)) is same
+    assert bool(score_answer(guess_rule([truth, truth]), said, truth)) is same
     assert (
-        clean("می\u200cخواهم") == "می\u200cخواهم" and clean("a\vb\rc") == "a\nb\nc" and normalise(Rule(), "!")
+        clean_cell("می\u200cخواهم") == "می\u200cخواهم"
+        and clean_cell("a\vb\rc") == "a\nb\nc"
+        and normalise(Rule(), "!")
     )
 
 
@@ -384,7 +386,7 @@ def test_texts_are_compared_as_readers_do(said: str, truth: str, same: bool) -> 
      (["0,001", "12.345"], "12345", "12.345")],
 )  # fmt: skip
 def test_numbers_and_days_as_they_are_written(truths: list[str], said: str, truth: str) -> None:
-    assert score_answer(guess(truths), said, truth) == 1.0
+    assert score_answer(guess_rule(truths), said, truth) == 1.0
 
 
 def test_choices_are_those_of_kept_rows() -> None:

@@ -19,7 +19,7 @@ from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, draw, generate, make
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.sets import templates
-from app.sapo.sets.checks import Check, Rule, guess, score_answer
+from app.sapo.sets.checks import Check, Rule, guess_rule, score_answer
 from app.sapo.sets.question_set import (
     MAX_ROWS,
     QuestionSet,
@@ -29,7 +29,7 @@ from app.sapo.sets.question_set import (
     decode,
     encode,
     family,
-    is_own,
+    is_owners_set,
     near_duplicate_key,
 )
 from app.sapo.sets.tables import Preview, SkipReason, preview
@@ -202,7 +202,7 @@ def test_more_rows_than_a_set_holds_are_left_out() -> None:
     ],
 )
 def test_the_check_is_guessed_from_the_answers(answers: list[str], expected: Check) -> None:
-    rule = guess(answers)
+    rule = guess_rule(answers)
     assert rule.check is expected
     assert all(score_answer(rule, answer.split("|")[0], answer) == 1.0 for answer in answers)
 
@@ -319,7 +319,7 @@ def test_a_set_can_be_looked_up_and_is_never_listed() -> None:
     FAMILIES.enable(one := family(a_set()))
     assert one.name in FAMILIES and FAMILIES[one.name].title == "Words"
     assert list(FAMILIES) == before and len(FAMILIES) == len(before)
-    assert is_own(one.name) and not any(map(is_own, before))
+    assert is_owners_set(one.name) and not any(map(is_owners_set, before))
 
 
 @pytest.mark.parametrize("title", templates.EXAMPLES)

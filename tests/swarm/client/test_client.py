@@ -15,7 +15,7 @@ import pytest
 import trustme
 from aiohttp import ClientConnectionResetError, ClientWebSocketResponse, WSMessage, web
 
-from app.relay.standing import PROBATION, SEEN_S, Standing
+from app.relay.standing import MIN_PROBATION_S, PROBATION_GROUPS, Standing
 from app.relay.store.sqlite import SQLite
 from app.swarm.client import connection
 from app.swarm.client.client import Client
@@ -72,7 +72,7 @@ async def trust(state: Path, key: bytes) -> None:
     journal = SQLite(state, "shoal")
     await journal.start(lambda *_: None, lambda *_: None, lambda *_: None)
     now = time.time()
-    known = Standing(error=0.0, honest=PROBATION, first=now - 2 * SEEN_S, latest=now)
+    known = Standing(error=0.0, honest=PROBATION_GROUPS, first=now - 2 * MIN_PROBATION_S, latest=now)
     await journal.kv_put(f"standing.{key.hex()}", msgspec.json.encode(known), known.until)
     await journal.close()
 

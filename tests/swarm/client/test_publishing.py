@@ -16,7 +16,7 @@ from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MAX_RELAYS, KnownRelays
 from app.swarm.client.underway import MAX_HELD, Publisher
 from app.swarm.wire.frames import from_client
-from app.swarm.wire.limits import SHARE, Code, Quotas, allowance
+from app.swarm.wire.limits import RATE_SHARE, Code, Quotas, allowance
 from app.swarm.wire.protocol import Ok, Pub
 from app.swarm.wire.signin import relay_id
 from tests.swarm.relays import ANN, group
@@ -59,7 +59,7 @@ def test_an_allowance_never_gives_more_than_the_relay(steps: list[tuple[float, i
         bucket.take(amount, now)
         taken += amount
         assert 0 <= bucket.left(now) <= 60
-        assert taken <= 60 + now * 0.5 * SHARE + 1e-6
+        assert taken <= 60 + now * 0.5 * RATE_SHARE + 1e-6
     assert bucket.left(now + bucket.wait_s(5, now)) >= 5 - 1e-6
 
 

@@ -18,7 +18,7 @@ import keyring.errors
 import pytest
 from keyring.backends.chainer import ChainerBackend
 
-from app.node.data.contents import kind
+from app.node.data.contents import kind_of_entry
 from app.swarm.identity import storage as keeping
 from app.swarm.identity.identity import Identity, IdentityError, encode_key
 from app.swarm.identity.keyrings import KeyringLocked, KeyringWaiting, real_backend
@@ -168,7 +168,7 @@ def test_a_damaged_file_is_kept_aside_and_the_words_are_named(tmp_path: Path, co
     file.write_bytes(content)
     why = str(refused(tmp_path))
     (aside,) = tmp_path.glob("damaged-*")
-    assert aside.read_bytes() == content and kind(aside.name) is not None
+    assert aside.read_bytes() == content and kind_of_entry(aside.name) is not None
     assert mine.name in why and aside.name in why and "identity restore" in why
     assert f"{file} isn't there" in str(refused(tmp_path))
     asyncio.run(keep(Identity.from_words(mine.words()), tmp_path, find=lambda: None))

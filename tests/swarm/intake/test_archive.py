@@ -129,7 +129,7 @@ def test_puzzles_that_take_long_end_a_check_and_the_owners_own_sets_are_none_of_
     own = honest(7) | {"task": honest(7)["task"] | {"family": "own_0123456789abcdef"}}
     monkeypatch.setitem(FAMILIES._own, "own_0123456789abcdef", FAMILIES["gcd"])
     assert checked([line(signed(own))], sandbox)[1] == {IntakeReason.FAMILY_OFF: 1}
-    monkeypatch.setattr(archive, "MAX_S", 0.0)
+    monkeypatch.setattr(archive, "MAX_CHECK_S", 0.0)
     assert checked([line(signed(honest(8)))], sandbox)[1] == {IntakeReason.UNCHECKED: 1}
 
 

@@ -14,7 +14,13 @@ from app.learning.choosing import JudgedGroup
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
-from app.swarm.intake.buffer import WAITING_BYTES, WAITING_OF_FAMILY, PeerBuffer, WaitingGroups, size
+from app.swarm.intake.buffer import (
+    MAX_WAITING_PER_FAMILY,
+    WAITING_BYTES,
+    PeerBuffer,
+    WaitingGroups,
+    group_bytes,
+)
 
 NOW_MS = 1_800_000_000_000
 
@@ -103,7 +109,7 @@ def test_bytes_are_bounded_too() -> None:
     buffer = PeerBuffer(clock(), most_bytes=100_000)
     for number in range(50):
         buffer.add(checked(number, text="🐟" * 4000))
-    assert 1 <= len(buffer) < 10 and sum(map(size, buffer._ready.values())) <= 100_000
+    assert 1 <= len(buffer) < 10 and sum(map(group_bytes, buffer._ready.values())) <= 100_000
 
 
 @settings(max_examples=100)
@@ -125,7 +131,7 @@ def test_it_always_adds_up(arrivals: list[tuple[int, str, int]]) -> None:
                 buffer.give_back(blamed=False)
                 assert {one.id for one in out} <= set(buffer._ready)
         assert buffer.taken == used
-        assert buffer._bytes == sum(map(size, buffer._ready.values()))
+        assert buffer._bytes == sum(map(group_bytes, buffer._ready.values()))
         assert buffer._by_author == Counter(one.key for one in buffer._ready.values())
 
 
@@ -196,9 +202,9 @@ def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family()
     for number in range(100, 400):
         buffer.add(checked(number, "eve", family="lcm"))
     waiting = Counter((one.key, one.coordinates.family) for one in buffer.waiting_groups())
-    assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): WAITING_OF_FAMILY // 2}
+    assert waiting == {("ann", "lcm"): 30, ("ann", "dice"): 30, ("eve", "lcm"): MAX_WAITING_PER_FAMILY // 2}
     big = "x" * 100_000
     for number in range(500, 560):
         buffer.add(checked(number, "mal", family="maze", text=big))
     left = buffer.waiting_groups()
-    assert sum(map(size, left)) <= WAITING_BYTES and sum(one.key == "ann" for one in left) == 60
+    assert sum(map(group_bytes, left)) <= WAITING_BYTES and sum(one.key == "ann" for one in left) == 60

@@ -23,7 +23,7 @@ from app.sapo.scoring import sandbox as sandbox_
 from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.identity.identity import Identity
 from app.swarm.intake import intake as intake_
-from app.swarm.intake.intake import STRIKES, Intake, SimilarityIndex
+from app.swarm.intake.intake import MAX_STRIKES, Intake, SimilarityIndex
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence
@@ -230,7 +230,8 @@ def test_what_the_labs_attackers_publish(intake: Intake, kind: str) -> None:
     ]
     if kind == "liar":
         assert (
-            set(verdicts[:STRIKES]) == {IntakeReason.FALSE_REWARDS} and verdicts[-1] is IntakeReason.DISTRUSTED
+            set(verdicts[:MAX_STRIKES]) == {IntakeReason.FALSE_REWARDS}
+            and verdicts[-1] is IntakeReason.DISTRUSTED
         )
     elif kind in ("copy", "magpie"):
         assert set(verdicts) <= {IntakeReason.SEEN, IntakeReason.LOOK_ALIKE}
@@ -357,7 +358,7 @@ def test_the_check_makes_no_question_in_this_process() -> None:
     script = f"""
 import sys
 from app.sapo.scoring.sandbox import Sandbox
-from app.swarm.intake.intake import STRIKES, Intake
+from app.swarm.intake.intake import MAX_STRIKES, Intake
 with Sandbox() as sandbox:
     sifted = Intake(sandbox, {SWARM!r}, []).check_batch([one.encode() for one in {items!r}], {NOW_MS})
 print(len(sifted.checked), [name for name in ("reasoning_gym", "sympy", "numpy") if name in sys.modules])

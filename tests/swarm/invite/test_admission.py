@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.common.signing import public_key
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import Private, check_token, mint, private_invite, token_to_present
+from app.swarm.invite.private import PrivateSwarm, check_token, mint, private_invite, token_to_present
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.limits import Code, Refused, RelayLimits
 from app.swarm.wire.protocol import Auth, Hello
@@ -17,7 +17,7 @@ from app.swarm.wire.signin import sign_in
 
 OPERATOR, ANN, BOB = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
 NOW = 1_800_000_000
-CODE = Private(bytes(32))
+CODE = PrivateSwarm(bytes(32))
 URL = "ws://relay.example:8777/v1/ws"
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from app.swarm.invite import invite, private
 from app.swarm.invite.invite import Invite, InviteError, invite_from_text, is_invite_number, words_from_number
 from app.swarm.invite.private import (
-    Private,
     PrivateError,
+    PrivateSwarm,
     new_words,
     parse_access_key,
     private_swarm_from_text,
@@ -82,6 +82,6 @@ def test_what_is_no_code_is_refused_without_repeating_it(text: str, word: str) -
 
 
 def test_the_key_is_not_shown() -> None:
-    one = Private(bytes.fromhex(KEY))
+    one = PrivateSwarm(bytes.fromhex(KEY))
     for shown in (repr(one), str(one), f"{[one]}", rich.pretty.pretty_repr(one)):
         assert KEY not in shown and "private-ae2k" in shown

@@ -14,10 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.common import signing
-from app.sapo.groups import HUMAN, GroupRecord
+from app.sapo.groups import HUMAN_MODEL, GroupRecord
 from app.sapo.questions import Coordinates
 from app.swarm.wire.body import Body, Envelope, WireTask, body_id, check_age, public_model_name, seal, unseal
-from app.swarm.wire.limits import AHEAD_S, BODY, COMPLETION, OLDEST_S, Code, Flaw, Refused
+from app.swarm.wire.limits import (
+    MAX_AHEAD_S,
+    MAX_BODY_BYTES,
+    MAX_COMPLETION_CHARS,
+    STALE_AFTER_S,
+    Code,
+    Flaw,
+    Refused,
+)
 
 SEED = bytes(range(32))
 SWARM = "example-swarm"
@@ -123,7 +131,7 @@ Spoil = Callable[[dict[str, Any]], object]
         lambda b: b.update(rewards=[1, 0]),
         lambda b: b.update(completions=["#1"], finished=[True], rewards=[1]),
         lambda b: b.update(completions=["#1"] * 17, finished=[True] * 17, rewards=[1] + [0] * 16),
-        lambda b: b.update(completions=["x" * (COMPLETION + 1), "", "", ""]),
+        lambda b: b.update(completions=["x" * (MAX_COMPLETION_CHARS + 1), "", "", ""]),
         lambda b: b.update(completions=[1, "", "", ""]),
         lambda b: b.update(rewards=[2, 0, 0, 0]),
         lambda b: b.update(rewards=[0.5, 0, 0, 0]),
@@ -146,14 +154,16 @@ def test_a_body_that_is_not_json_is_refused(raw: str) -> None:
 
 
 def test_the_longest_completions_that_are_allowed_pass(plain: dict[str, Any]) -> None:
-    plain["completions"] = ["x" * COMPLETION, "é" * COMPLETION, "", ""]
-    assert len(unseal(signed(json.dumps(plain, ensure_ascii=False)), SWARM).completions[1]) == COMPLETION
+    plain["completions"] = ["x" * MAX_COMPLETION_CHARS, "é" * MAX_COMPLETION_CHARS, "", ""]
+    assert (
+        len(unseal(signed(json.dumps(plain, ensure_ascii=False)), SWARM).completions[1]) == MAX_COMPLETION_CHARS
+    )
 
 
 def test_a_body_is_measured_in_bytes_before_it_is_read() -> None:
-    assert flaw(signed("x" * (BODY + 1))) == Flaw.TOO_LARGE
-    assert flaw(signed("é" * (BODY // 2 + 1))) == Flaw.TOO_LARGE
-    assert flaw(signed("x" * BODY)) == Flaw.NOT_JSON
+    assert flaw(signed("x" * (MAX_BODY_BYTES + 1))) == Flaw.TOO_LARGE
+    assert flaw(signed("é" * (MAX_BODY_BYTES // 2 + 1))) == Flaw.TOO_LARGE
+    assert flaw(signed("x" * MAX_BODY_BYTES)) == Flaw.NOT_JSON
 
 
 def test_what_we_cannot_send_is_refused_before_it_is_signed(group: GroupRecord) -> None:
@@ -162,8 +172,8 @@ def test_what_we_cannot_send_is_refused_before_it_is_signed(group: GroupRecord) 
         return seal(Body.of(changed, (1, 1, 0, 0), SWARM, 1, NOW_MS), SEED)
 
     for completions, expected in (
-        (("x" * (COMPLETION + 1), "", "", ""), Flaw.WRONG_SHAPE),
-        (("🐟" * COMPLETION,) * 4, Flaw.TOO_LARGE),
+        (("x" * (MAX_COMPLETION_CHARS + 1), "", "", ""), Flaw.WRONG_SHAPE),
+        (("🐟" * MAX_COMPLETION_CHARS,) * 4, Flaw.TOO_LARGE),
         (("\ud800", "", "", ""), Flaw.NOT_JSON),
     ):
         with pytest.raises(Refused) as refusal:
@@ -198,12 +208,12 @@ def test_a_compressed_body_cannot_blow_up_or_hide_something(plain: dict[str, Any
 
 def test_age_in_both_directions() -> None:
     check_age(NOW_MS, NOW_MS)
-    check_age(NOW_MS - OLDEST_S * 1000, NOW_MS)
-    check_age(NOW_MS + AHEAD_S * 1000, NOW_MS)
+    check_age(NOW_MS - STALE_AFTER_S * 1000, NOW_MS)
+    check_age(NOW_MS + MAX_AHEAD_S * 1000, NOW_MS)
     for created_ms, expected, code in (
-        (NOW_MS - OLDEST_S * 1000 - 1, Flaw.STALE, Code.STALE),
+        (NOW_MS - STALE_AFTER_S * 1000 - 1, Flaw.STALE, Code.STALE),
         (NOW_MS - 86_400_000, Flaw.STALE, Code.STALE),
-        (NOW_MS + AHEAD_S * 1000 + 1, Flaw.AHEAD, Code.INVALID),
+        (NOW_MS + MAX_AHEAD_S * 1000 + 1, Flaw.AHEAD, Code.INVALID),
         (NOW_MS + 86_400_000, Flaw.AHEAD, Code.INVALID),
     ):
         with pytest.raises(Refused) as refusal:
@@ -272,9 +282,9 @@ def test_anothers_body_has_another_id_under_another_key(plain: dict[str, Any]) -
 
 
 def test_a_persons_group_is_one_right_answer_marked_under_the_signature(group: GroupRecord) -> None:
-    person = msgspec.structs.replace(group, completions_G=("4-1=3 #3",), finished_G=(True,), model=HUMAN)
+    person = msgspec.structs.replace(group, completions_G=("4-1=3 #3",), finished_G=(True,), model=HUMAN_MODEL)
     body = Body.of(person, (1,), SWARM, 7, NOW_MS)
-    assert body.model == HUMAN and unseal(seal(body, SEED), SWARM) == body
+    assert body.model == HUMAN_MODEL and unseal(seal(body, SEED), SWARM) == body
     for wrong, rewards in (
         (person, (0,)),
         (msgspec.structs.replace(person, model="starter"), (1,)),

@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from app.swarm.wire.noise import OPENING, Cipher, Initiator, NoiseError, Responder
+from app.swarm.wire.noise import OPENING_BYTES, Cipher, Initiator, NoiseError, Responder
 
 SECRET = b"This is my Austrian perspective!"
 VECTOR = [
@@ -72,7 +72,7 @@ def test_who_does_not_know_the_secret_is_not_heard() -> None:
         Responder(SECRET, b"another prologue").read_message(client.write_message())
 
 
-@pytest.mark.parametrize("message", [b"", b"x" * 31, bytes(OPENING), bytes(32) + b"x" * 16])
+@pytest.mark.parametrize("message", [b"", b"x" * 31, bytes(OPENING_BYTES), bytes(32) + b"x" * 16])
 def test_what_is_no_message_of_the_handshake(message: bytes) -> None:
     for one, other in (both(), both()):
         with pytest.raises(NoiseError):

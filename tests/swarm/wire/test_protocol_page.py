@@ -20,7 +20,7 @@ from mnemonic import Mnemonic
 
 from app.swarm.identity import identity
 from app.swarm.invite import private as admission
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire import frames, limits, noise, protocol, signin
 from app.swarm.wire.body import Body, WireTask, unseal
 from app.swarm.wire.limits import Code
@@ -89,7 +89,7 @@ def test_the_sealed_line() -> None:
     opened, hello, line = client.read_message(bytes.fromhex(second))
     assert (opened.hex(), hello) == (bound, b"{}")
     assert line[1].decrypt(bytes.fromhex(notice)) == b'{"t":"notice","msg":"hi"}'
-    assert Private(bytes.fromhex(key)).prologue == prologue and len(first) == 2 * noise.OPENING
+    assert PrivateSwarm(bytes.fromhex(key)).prologue == prologue and len(first) == 2 * noise.OPENING_BYTES
 
 
 def test_a_token_of_the_operator() -> None:
@@ -164,7 +164,8 @@ def test_the_name() -> None:
 
 def test_every_limit_is_on_the_page() -> None:
     for number in (
-        limits.FRAME_BYTES, limits.BATCH_FRAME, limits.BATCH_BYTES, limits.BODY, limits.COMPLETION,
-        limits.AHEAD_S, limits.OLDEST_S // 60, limits.SAMPLE, limits.MAX_GROUP,
+        limits.FRAME_BYTES, limits.BATCH_FRAME, limits.BATCH_BYTES, limits.MAX_BODY_BYTES,
+        limits.MAX_COMPLETION_CHARS, limits.MAX_AHEAD_S, limits.STALE_AFTER_S // 60, limits.MAX_SAMPLE_GROUPS,
+        limits.MAX_COMPLETIONS,
     ):  # fmt: skip
         assert re.search(rf"(?<![\d,]){number:,}(?![\d,])", PAGE), number

@@ -20,13 +20,13 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from app.swarm.invite.invite import Invite
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire.body import Body, seal
 from app.swarm.wire.frames import decode_relay_frame, to_frame
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import (
     OLD_SUBPROTOCOL,
-    OPENING,
+    OPENING_HEADER,
     SOCKET_PATH,
     SUBPROTOCOL,
     Err,
@@ -41,7 +41,7 @@ from tests.swarm.relays import ANN, BOB, PATIENCE_S, Relay, group, running, unti
 if sys.platform == "win32":
     pytest.skip("kills processes hard", allow_module_level=True)
 
-CODE = Private(bytes(range(32)))
+CODE = PrivateSwarm(bytes(range(32)))
 
 
 class Middle:
@@ -59,7 +59,7 @@ class Middle:
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         offered = tuple(word.strip() for word in request.headers["Sec-WebSocket-Protocol"].split(","))
-        headers = {OPENING: request.headers[OPENING]}
+        headers = {OPENING_HEADER: request.headers[OPENING_HEADER]}
         async with (
             aiohttp.ClientSession() as http,
             http.ws_connect(self._relay, protocols=offered, headers=headers, max_msg_size=1 << 20) as far,
@@ -281,7 +281,7 @@ def test_a_hello_that_was_made_for_another_connection_is_not_believed(relay: Rel
     async def tell() -> None:
         async with (
             aiohttp.ClientSession() as http,
-            http.ws_connect(relay.url, protocols=(SUBPROTOCOL,), headers={OPENING: "00" * 32}) as ws,
+            http.ws_connect(relay.url, protocols=(SUBPROTOCOL,), headers={OPENING_HEADER: "00" * 32}) as ws,
         ):
             hello = await ws.receive_str(timeout=PATIENCE_S)
             middle = Middle(relay.url)

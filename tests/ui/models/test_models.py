@@ -434,7 +434,7 @@ def test_another_model_has_another_past_and_another_node(tmp_path: Path, qtbot: 
         qtbot.waitUntil(lambda: starts.exists() and starts.read_text().count("\n") == 1, timeout=PATIENCE_MS)
         control._fold.change(curve=views.rising(20), models=views.holdings())
         choices.put("model", "Some/Model")
-        control.change_model()
+        control.on_model_changed()
         assert control.view.curve == () and control.view.models is not None
         qtbot.waitUntil(lambda: starts.read_text().count("\n") == 2, timeout=PATIENCE_MS)
         first, second = starts.read_text().splitlines()

@@ -362,7 +362,7 @@ def test_another_model_insists_but_ends_nobody_s_pause(
     qtbot.waitUntil(lambda: bool(control.view.curve), timeout=PATIENCE_MS)
     if order is not None:
         control._change(state=NodeStatus.WAITING, ruling=views.ruling(order, until="05:00"))
-    control.change_model()
+    control.on_model_changed()
     tell_the_next(qtbot, control)
     qtbot.waitUntil(lambda: {"command": "skip"} in heard(tmp_path), timeout=PATIENCE_MS)
     told = [one["command"] for one in heard(tmp_path)]

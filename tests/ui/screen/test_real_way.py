@@ -74,7 +74,7 @@ def _learns(one: Person) -> None:
     one.hears("Learning starts right away.")
     one.keys("Return")
     wait(lambda: one.sees("page") == "overview", "it leads to where it is seen")
-    one.hears("First look")
+    one.hears("Placement")
     one.hears("looking for puzzles that suit it, kind")
     one.stands("first-look")
     assert one.hears("It can begin with") and one.hears("of its own right answers")
@@ -121,8 +121,8 @@ def _exports(one: Person, to: Path) -> None:
 
 
 def _cancels_and_comes_back(one: Person) -> None:
-    """In the middle of the first look, once by its button and once by the window's end."""
-    one.hears("First look")
+    """In the middle of the placement, once by its button and once by the window's end."""
+    one.hears("Placement")
     presses(one, "Cancel")
     wait(lambda: one.sees("state") == "PAUSED" and trainer(one.window.pid) is None, "it stops")
     presses(one, "Resume")

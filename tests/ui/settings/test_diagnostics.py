@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.node.record.records import LogEntry, Round
 from app.swarm.identity.identity import Identity
-from app.swarm.invite.private import Private
+from app.swarm.invite.private import PrivateSwarm
 from app.ui.settings.bundle_dialog import BundleDialog
 from app.ui.settings.diagnostics import HIDDEN, ROUNDS, cleaned, report, sampler
 from app.ui.theme import Theme
@@ -18,7 +18,7 @@ from app.ui.view.view import NodeStatus, View
 from tests.ui import views
 
 KEY = Identity(bytes(range(32)))
-PRIVATE = Private(bytes(range(32, 64)))
+PRIVATE = PrivateSwarm(bytes(range(32, 64)))
 SECRETS = {
     "a seed": KEY.seed().hex(),
     "recovery words": KEY.words(),

@@ -130,8 +130,10 @@ def test_what_a_class_offers_is_looked_at_before_it_is_kept(
     rows = tuple(Row(question=f"Capital {n}?", answer=f"City {n}") for n in range(9))
     for name in ("Capitals", "Cities"):
         made = QuestionSet(name=name, rule=Rule(articles=name == "Cities"), rows=rows)
-        assert question_sets.offer(tmp_path, encode(made).decode())
-    assert not question_sets.offer(tmp_path, "<script>") and question_sets.stored_sets(tmp_path) == []
+        assert question_sets.store_offered_set(tmp_path, encode(made).decode())
+    assert (
+        not question_sets.store_offered_set(tmp_path, "<script>") and question_sets.stored_sets(tmp_path) == []
+    )
     card.show_view(View(home=str(tmp_path)))
     assert "Your class offers Capitals, 9 questions." in said(card)
     pressed(card, "No, thanks")  # the first of them

@@ -103,7 +103,7 @@ def test_a_family_that_it_practised_before_a_lesson_was_not_learned_from_others(
 
 
 def test_before_the_first_measurement_no_kind_is_called_a_skill() -> None:
-    """A first look starts with every kind there is."""
+    """A placement starts with every kind there is."""
     fold = Fold(View())
     view = feed(fold, start(families=dict.fromkeys(("gcd", "lcm", "dice"), 0)))
     fold.recall(History(runs=views.learning().runs))

@@ -6,8 +6,8 @@ from random import Random
 import msgspec
 import pytest
 
-from app.learning.lesson import LearningState, OwnTokens, fresh_state, lesson, with_tokens
 from app.learning.questions import tallies, update_curriculum
+from app.learning.round_weights import LearningState, OwnTokens, fresh_state, weigh_round, with_tokens
 from app.sapo.curriculum import FamilyTally
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
@@ -48,7 +48,7 @@ def learned(
     before: LearningState = START,
     by_another: bool = False,
 ) -> tuple[LearningState, list[list[Row]]]:
-    taught = lesson(recipe, before, own_P, peer_P, rate=0.1, order=Random(0), by_another=by_another)
+    taught = weigh_round(recipe, before, own_P, peer_P, rate=0.1, order=Random(0), by_another=by_another)
     assert all(batch.clip == recipe.clip and batch.sampler_cap == 2.0 for batch in taught.batches)
     return taught.state, [batch.rows_S for batch in taught.batches]
 
@@ -103,7 +103,7 @@ def test_the_state_moves_and_nothing_else_does() -> None:
 
 def test_a_peers_absurd_answer_is_held_against_own_habits() -> None:
     taken, refused = (
-        lesson(DEFAULT, START, [own([1, 0])], [peer([1, 0], logprob)], rate=0.1, order=Random(0)).weighed
+        weigh_round(DEFAULT, START, [own([1, 0])], [peer([1, 0], logprob)], rate=0.1, order=Random(0)).weighed
         for logprob in (-0.3, -9.0)
     )
     assert taken.right_P == ((1, 0),) and refused.right_P == ((0, 1),)
@@ -113,12 +113,12 @@ def test_the_rate_warms_up_over_steps_already_taken() -> None:
     groups = [own([1, 0], at) for at in range(4)]
     before = msgspec.structs.replace(START, steps=1)
     recipe = msgspec.structs.replace(DEFAULT, falls=None)
-    taught = lesson(recipe, before, groups, [], rate=0.1, order=Random(0))
+    taught = weigh_round(recipe, before, groups, [], rate=0.1, order=Random(0))
     assert [batch.learning_rate for batch in taught.batches] == pytest.approx([0.04, 0.06])
 
 
 def test_the_rate_falls_with_the_steps_that_were_made() -> None:
     recipe = msgspec.structs.replace(DEFAULT, groups_per_step=1, falls=10)
     before = msgspec.structs.replace(START, steps=30)
-    taught = lesson(recipe, before, [own([1, 0], at) for at in (1, 2)], [], rate=0.1, order=Random(0))
+    taught = weigh_round(recipe, before, [own([1, 0], at) for at in (1, 2)], [], rate=0.1, order=Random(0))
     assert [round(batch.learning_rate, 4) for batch in taught.batches] == [0.05, 0.0494]

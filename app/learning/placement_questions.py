@@ -1,11 +1,11 @@
-"""The first look: chooses the questions that a model is asked before it trains, and decides when training can
+"""Chooses the questions of a placement, which a model is asked before it trains, and decides when training can
 begin.
 
 Each family gets two questions, families with short questions first, and four more if one of the two got a right
 answer. As soon as some families of a batch do well beyond chance, their right answers are gathered for a lesson
 and training begins; the other families are tried between rounds. The next questions depend only on the results
-so far (`next_questions`), so an interrupted look resumes where it stopped without repeating a question. Pure
-functions."""
+so far (`next_questions`), so an interrupted placement resumes where it stopped without repeating a question.
+Pure functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from app.learning.placement import (
-    ENOUGH,
-    MAX_FAMILIES,
-    SOME,
+    LESSON_ANSWERS,
+    MAX_STARTING_FAMILIES,
+    RARE_LESSON_ANSWERS,
     FamilyTrial,
     OwnExample,
     Placement,
@@ -25,24 +25,24 @@ from app.learning.placement import (
     add_results,
     can_begin,
     choose_families,
-    lesson_zero_answers,
-    short_of,
+    first_lesson_answers,
+    short_of_answers,
     too_easy,
 )
 from app.sapo.families import FAMILIES
 
-FIRST, THEN = 2, 6
+FIRST_QUESTIONS, PROMISING_QUESTIONS = 2, 6
 """Questions that every family gets, and the total for a family that got a right answer to one of these."""
-AT_ONCE = 16
+QUESTIONS_PER_CALL = 16
 """Maximum questions per call; results are saved after each call. This is the first two questions of eight
 families, or as many as fill a batch of answers."""
 BEGIN_SHARE = 0.2
 """Share of right answers beyond chance from which a family can begin before all others were tried. One more
 batch of questions costs less than gathering a lesson in a family that is rarely right."""
-MORE, PATIENT_QUESTIONS, MAX_QUESTIONS = 8, 72, 160
-"""MORE: questions of a family per call while a lesson is gathered. PATIENT_QUESTIONS: total of all these
-families after which SOME right answers suffice instead of ENOUGH. MAX_QUESTIONS: total after which gathering
-stops."""
+LESSON_QUESTIONS, PATIENT_QUESTIONS, MAX_QUESTIONS = 8, 72, 160
+"""LESSON_QUESTIONS: questions of a family per call while a lesson is gathered. PATIENT_QUESTIONS: total of
+all these families after which RARE_LESSON_ANSWERS right answers suffice instead of LESSON_ANSWERS.
+MAX_QUESTIONS: total after which gathering stops."""
 
 
 class FamilyQuestions(NamedTuple):
@@ -55,42 +55,44 @@ class FamilyQuestions(NamedTuple):
 
 
 def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
-    """Returns the questions to ask next in a first look, about AT_ONCE in all; empty when the look is over.
+    """Returns the questions to ask next in a placement, about QUESTIONS_PER_CALL in all; empty when it is over.
 
     >>> from app.sapo.asking import BRIEF
     >>> tried = [
     ...     FamilyTrial(family=family, level=0, questions=questions, any=any, answers=8, solved=any)
     ...     for family, questions, any in (("a", 2, 0), ("b", 2, 1), ("c", 0, 0), ("d", 0, 0))
     ... ]
-    >>> found = Placement(way=BRIEF, families={}, tried=tuple(tried), looking=True)
+    >>> found = Placement(way=BRIEF, families={}, tried=tuple(tried), in_progress=True)
     >>> [tuple(one) for one in next_questions(found)]
     [('b', 0, 2, 4)]
-    >>> found = Placement(way=BRIEF, families={}, tried=(tried[0], *tried[2:]), looking=True)
+    >>> found = Placement(way=BRIEF, families={}, tried=(tried[0], *tried[2:]), in_progress=True)
     >>> [tuple(one) for one in next_questions(found)]
     [('c', 0, 0, 2), ('d', 0, 0, 2)]
     """
     promising = [
-        FamilyQuestions(one.family, one.level, one.questions, THEN - one.questions)
+        FamilyQuestions(one.family, one.level, one.questions, PROMISING_QUESTIONS - one.questions)
         for one in found.tried
-        if one.any and one.questions < THEN
+        if one.any and one.questions < PROMISING_QUESTIONS
     ]
     climbing = [
-        FamilyQuestions(one.family, one.level + 1, 0, FIRST)
+        FamilyQuestions(one.family, one.level + 1, 0, FIRST_QUESTIONS)
         for one in one_trial_per_family(found.tried)
         if too_easy(one) and one.level + 1 < len(FAMILIES[one.family].levels)
         if not any((other.family, other.level) == (one.family, one.level + 1) for other in found.tried)
     ]
     untried = [
-        FamilyQuestions(one.family, one.level, 0, FIRST) for one in found.tried if one.family in found.unasked
+        FamilyQuestions(one.family, one.level, 0, FIRST_QUESTIONS)
+        for one in found.tried
+        if one.family in found.unasked
     ]
     begun = starting_families(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
-    return tuple(wanted[: max(1, AT_ONCE // wanted[0].questions)]) if wanted else ()
+    return tuple(wanted[: max(1, QUESTIONS_PER_CALL // wanted[0].questions)]) if wanted else ()
 
 
 def peer_solved_first(found: Placement, solved: Container[str]) -> Placement:
-    """Returns the look with its untried families reordered: families that peers have `solved` come first, so
-    that a new node begins where others can help it."""
+    """Returns the placement with its untried families reordered: families that peers have `solved` come
+    first, so that a new node begins where others can help it."""
     turns = sorted(found.tried, key=lambda one: one.family not in solved)
     queue = iter([one for one in turns if not one.questions])
     return msgspec.structs.replace(
@@ -128,20 +130,22 @@ def _gathered(found: Placement, begun: Mapping[str, int]) -> list[FamilyQuestion
         return []
     own = [one for one in one_trial_per_family(found.tried) if one.family in begun]
     asked = sum(one.questions for one in own)
-    short = short_of(found.lesson, tuple(begun), SOME if asked >= PATIENT_QUESTIONS else ENOUGH)
+    short = short_of_answers(
+        found.right_answers, tuple(begun), RARE_LESSON_ANSWERS if asked >= PATIENT_QUESTIONS else LESSON_ANSWERS
+    )
     if asked >= MAX_QUESTIONS:
         return []
     more = [one for one in own if one.family in short]
     more.sort(key=lambda one: one.questions)
-    return [FamilyQuestions(one.family, one.level, one.questions, MORE) for one in more]
+    return [FamilyQuestions(one.family, one.level, one.questions, LESSON_QUESTIONS) for one in more]
 
 
 def with_results(
     found: Placement, answered: Iterable[tuple[FamilyQuestions, Sequence[Rewards]]], right: Iterable[OwnExample]
 ) -> Placement:
-    """Returns a first look updated with answered questions: for each, the rewards of its answers, and the
-    rewards of the same answers scored against another question. `right`: the new right answers for lesson
-    zero."""
+    """Returns a placement updated with answered questions: for each, the rewards of its answers, and the
+    rewards of the same answers scored against another question. `right`: the new right answers for first
+    lesson."""
     tried = {(one.family, one.level): one for one in found.tried}
     for asked, rewards_P in answered:
         at = (asked.family, asked.level)
@@ -150,15 +154,17 @@ def with_results(
         own_PG += [()] * (asked.questions - len(own_PG))
         before = tried.get(at, FamilyTrial(family=asked.family, level=asked.level))
         tried[at] = add_results(before, own_PG, elsewhere_PG)
-    return msgspec.structs.replace(found, tried=tuple(tried.values()), lesson=(*found.lesson, *right))
+    return msgspec.structs.replace(
+        found, tried=tuple(tried.values()), right_answers=(*found.right_answers, *right)
+    )
 
 
 def finish(found: Placement, *, anyway: bool = False) -> Placement:
-    """Returns the result of a first look. If the owner cut it short (`anyway`) and no family is good enough,
+    """Returns the result of a placement. If the owner cut it short (`anyway`) and no family is good enough,
     training begins with the first families of the list."""
     tried = one_trial_per_family(found.tried)
     begun = choose_families(tried) if anyway else starting_families(found)
     if anyway and not begun:
-        begun = {one.family: one.level for one in tried[:MAX_FAMILIES]}
-    taught = lesson_zero_answers(found.lesson, begun) if found.way.examples else ()
-    return msgspec.structs.replace(found, families=begun, tried=tried, lesson=taught, looking=False)
+        begun = {one.family: one.level for one in tried[:MAX_STARTING_FAMILIES]}
+    taught = first_lesson_answers(found.right_answers, begun) if found.way.examples else ()
+    return msgspec.structs.replace(found, families=begun, tried=tried, right_answers=taught, in_progress=False)

@@ -1,9 +1,9 @@
 """Computes what a round teaches: turns scored groups, peers' log-probs and the learner's state into weights,
 optimiser steps and the next state.
 
-`lesson` does this in order: updates the running log-prob and the habits of own answers, then the trend of their
-form; compares peers' answers with both; has the recipe weigh every token (app.sapo.weighing); updates the brake
-from own results; deals the rows that carry weight to optimiser steps.
+`weigh_round` does this in order: updates the running log-prob and the habits of own answers, then the trend
+of their form; compares peers' answers with both; has the recipe weigh every token (app.sapo.weighing);
+updates the brake from own results; deals the rows that carry weight to optimiser steps.
 
 Pure: no engine, file or clock, so the app and the lab run the same code. The caller samples, scores, reads
 peers' groups as tokens, and takes the steps. Left out: a value model, a KL term to the base model
@@ -25,7 +25,7 @@ from app.learning.brake import PeerBrake, after_round
 from app.sapo import curriculum, forms
 from app.sapo.advantages import mean_centred
 from app.sapo.curriculum import Curriculum
-from app.sapo.defences import Habits, observe, trusted
+from app.sapo.defences import Habits, trusted_answers, update_habits
 from app.sapo.forms import Form, FormTrend
 from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
@@ -34,16 +34,24 @@ from app.sapo.weighing import (
     TrainGroup,
     WeighedGroups,
     Weights,
+    carries_weight,
     deal_minibatches,
     learning_rate,
     mean_logprob,
     running_logprob,
     weigh,
-    weighty,
 )
 from engines.contract import Batch, Completion, Row, TokenSequence
 
-__all__ = ["NO_GROUPS", "Lesson", "OwnTokens", "WeighedGroups", "lesson", "weighty", "with_tokens"]
+__all__ = [
+    "NO_GROUPS",
+    "OwnTokens",
+    "WeighedGroups",
+    "WeighedRound",
+    "carries_weight",
+    "weigh_round",
+    "with_tokens",
+]
 
 
 class LearningState(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,16 +112,16 @@ def with_tokens(
 
 
 @dataclass(frozen=True)
-class Lesson(Generic[State]):
-    """The result of `lesson`. `batches` are the round's optimiser steps, empty if every group's answers were
-    all right or all wrong. The caller adds the steps it takes to `state.steps`."""
+class WeighedRound(Generic[State]):
+    """The result of `weigh_round`. `batches` are the round's optimiser steps, empty if every group's answers
+    were all right or all wrong. The caller adds the steps it takes to `state.steps`."""
 
     state: State
     weighed: WeighedGroups
     batches: list[Batch]
 
 
-def lesson(
+def weigh_round(
     recipe: Recipe,
     before: State,
     own_P: Sequence[OwnTokens],
@@ -122,15 +130,16 @@ def lesson(
     rate: float,
     order: Random,
     by_another: bool = False,
-) -> Lesson[State]:
-    """Computes the lesson of a round. `rate`: learning rate after warm-up. `order`: deals groups to steps.
-    `by_another`: own completions were sampled by a different engine from the learner's. Raises WeighError."""
+) -> WeighedRound[State]:
+    """Turns the groups of a round into weighed optimiser steps. `rate`: learning rate after warm-up. `order`:
+    deals groups to steps. `by_another`: own completions were sampled by a different engine from the
+    learner's. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
-    habits = observe(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
+    habits = update_habits(before.habits, [one.logprobs_T for one in finished], [one.text for one in finished])
     own = [_own_group(group) for group in own_P]
-    mean = forms.mean([_form(one) for one in finished])
+    mean = forms.mean_form([_form(one) for one in finished])
     pays = before.pays
     if mean and recipe.keeps_form:
         pays = forms.update_trend(pays, [_form_shift(one, mean) for one in own_P if one.scored.informative])
@@ -138,7 +147,7 @@ def lesson(
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
     if recipe.vigil:
-        mixed = any(map(weighty, weighed.peer))
+        mixed = any(map(carries_weight, weighed.peer))
         vigil = after_round(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)
@@ -149,7 +158,7 @@ def lesson(
     ]
     rows_P = [rows_G for rows_G in (*own_rows_P, *peer_rows_P) if rows_G]
     dealt = deal_minibatches(rows_P, weighed.steps, order)
-    return Lesson(
+    return WeighedRound(
         state=msgspec.structs.replace(before, own_logprob=own_logprob, habits=habits, pays=pays, vigil=vigil),
         weighed=weighed,
         batches=[
@@ -177,7 +186,7 @@ def _own_group(own: OwnTokens) -> TrainGroup:
 
 
 def _form(own: Completion) -> Form:
-    return forms.form(own.text, len(own.tokens_T), mean_logprob(own.logprobs_T))
+    return forms.answer_form(own.text, len(own.tokens_T), mean_logprob(own.logprobs_T))
 
 
 def _less(form: Form, mean: Form) -> Form:
@@ -202,7 +211,7 @@ def _peer_group(peer: GroupRecord, recipe: Recipe, habits: Habits | None, mean: 
     return msgspec.structs.replace(
         group,
         logprobs_GT=None if logprobs_GT is None else tuple(map(tuple, logprobs_GT)),
-        trusted_G=trusted(recipe.checks, habits, peer.completions_G, lengths_G, logprobs_GT)
+        trusted_G=trusted_answers(recipe.checks, habits, peer.completions_G, lengths_G, logprobs_GT)
         if recipe.checks and habits
         else None,
         apart_GF=_apart(peer, mean) if mean and recipe.keeps_form else None,
@@ -213,7 +222,7 @@ def _apart(peer: GroupRecord, mean: Form) -> tuple[Form, ...]:
     """Returns the difference of each answer's form from the own mean form. Shape: completions, FIGURES."""
     assert peer.logprobs_GT is not None, "a recipe that keeps the form asks for log-probs"
     return tuple(
-        _less(forms.form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
+        _less(forms.answer_form(text, len(logprobs_T), mean_logprob(logprobs_T)), mean)
         for text, logprobs_T in zip(peer.completions_G, peer.logprobs_GT, strict=True)
     )
 

@@ -1,4 +1,4 @@
-"""Lesson zero: teaches a model to answer without examples in the prompt what it can answer with them.
+"""The first lesson: teaches a model to answer without examples in the prompt what it can answer with them.
 
 Cross-entropy on a few dozen of the model's own right answers, all tokens of a minibatch weighing the same.
 Ordinary rounds follow. What an owner's rows teach is in `app.learning.skill_lesson`.
@@ -21,7 +21,7 @@ MIN_STEPS = 8
 LEARNED_NATS = 0.6
 """Mean nats per token over the last few steps at which a lesson ends. Below it the model memorises these texts,
 and its everyday language gets worse (LOG.md)."""
-_FEW_STEPS = 4
+_FEW_STEPS = 4  # the mean of four steps is steady enough to stop on
 LEARNING_RATE = 5e-4
 """Learning rate, well above that of RL rounds: a few steps must change the form of the answers. Doubling it
 harms the model's everyday language (LOG.md)."""
@@ -43,22 +43,22 @@ def lesson_batches(sequences: Sequence[TokenSequence], order: Random, passes: in
         order.sample(list(sequences), len(sequences)) for _ in range(max(passes, -(-MIN_STEPS // per_pass)))
     ]
     return [
-        imitate(told[first : first + PER_STEP], LEARNING_RATE)
+        imitation_batch(told[first : first + PER_STEP], LEARNING_RATE)
         for told in dealt
         for first in range(0, len(told), PER_STEP)
     ]
 
 
-def may_end(losses: Sequence[float]) -> bool:
+def learned_enough(losses: Sequence[float]) -> bool:
     """Whether a lesson may end: the mean of its last four losses (nats per token) is at most LEARNED_NATS.
 
-    >>> may_end([2.0, 0.5, 0.5, 0.5]), may_end([2.0, 0.7, 0.5, 0.6, 0.5]), may_end([0.1])
+    >>> learned_enough([2.0, 0.5, 0.5, 0.5]), learned_enough([2.0, 0.7, 0.5, 0.6, 0.5]), learned_enough([0.1])
     (False, True, False)
     """
     return len(losses) >= _FEW_STEPS and sum(losses[-_FEW_STEPS:]) <= _FEW_STEPS * LEARNED_NATS
 
 
-def imitate(sequences: Sequence[TokenSequence], rate: float, upper: bool = False) -> Batch:
+def imitation_batch(sequences: Sequence[TokenSequence], rate: float, upper: bool = False) -> Batch:
     """Returns one supervised step: every token of every completion has the same weight, and the weights sum to
     1. `upper`: as in the batch."""
     tokens = sum(len(sequence.completion_T) for sequence in sequences)
