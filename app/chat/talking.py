@@ -13,7 +13,7 @@ from app.chat import messages
 from app.chat.learned import Checkpoints
 from app.chat.messages import MAX_TEXT, MAX_TOKENS, Side, sides_of
 from app.chat.puzzles import AnswerScorer, Puzzle, draw, looks_like_puzzle
-from app.chat.skills import ask_skill, load_skill
+from app.chat.skills import OpenEngine, ask_skill, load_skill
 from app.common.files import unwritable
 from app.common.text import safe
 from app.models.shelf import locate
@@ -36,8 +36,6 @@ _TALK_TOKENS = 256
 _TURNS = 8
 """Maximum number of past questions and answers kept as context."""
 _PUZZLES = 64
-OpenEngine = Callable[[Path, int | None], Engine]
-"""Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 Tell = Callable[[Side, str], bool]
 """Called with a side's answer so far, safe to show; returns whether to continue."""
 Turns = list[dict[str, str]]

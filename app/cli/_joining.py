@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def read_joining(args: argparse.Namespace) -> Joining:
     """Reads the options into a Joining. Raises AccessSetupError, PrivateError or InviteError for options that
-    contradict each other or name missing things, and OperatorError for keys."""
+    contradict each other or name missing things."""
     mode = args.access
     for option, value, needed in (
         ("--invite-key", args.invite_key, "invite"),
@@ -110,7 +110,12 @@ def public_key(text: str) -> bytes:
     one. Raises AccessSetupError."""
     if re.fullmatch(r"[0-9a-f]{64}", text):
         return bytes.fromhex(text)
-    return _operator.read_key(Path(text))
+    try:
+        return _operator.read_key(Path(text))
+    except _operator.OperatorError as error:
+        raise AccessSetupError(
+            "--invite-key takes 64 hex digits or the file that holds them: correct it."
+        ) from error
 
 
 def ask_private() -> Private:

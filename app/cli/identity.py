@@ -47,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     share(parser, "yes", "json", "home", "wait")
     verbs = parser.add_subparsers(dest="do", metavar="WHAT")
     for name, does in DOES.items():
-        other = ["words"] if name == "show" else []  # its name until 0.1
-        verb = verbs.add_parser(name, aliases=other, help=does, description=f"{does[:1].upper()}{does[1:]}.")
+        verb = verbs.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.")
         share(verb, "yes", "json", "home", "wait", again=True)
 
 
@@ -60,22 +59,21 @@ def main(args: argparse.Namespace) -> int:
     check_format(place)
     act: dict[str | None, Callable[[argparse.Namespace, Path], bool]] = {
         "show": _words,
-        "words": _words,
         "restore": _restore,
         "new": _new,
     }
     if args.do and not act[args.do](args, place):
         print("shoal identity: Nothing was done.", file=sys.stderr)
         return 1
-    if args.do not in ("show", "words"):
+    if args.do != "show":
         _show(public_identity(place), args.json)
     return 0
 
 
 def _misuse(args: argparse.Namespace) -> str:
-    if args.json and args.do in ("show", "words"):
+    if args.json and args.do == "show":
         return f"--json tells no secret: leave it out, or leave out {args.do}."
-    if args.do in ("show", "words") and not sys.stdout.isatty() and not args.yes:
+    if args.do == "show" and not sys.stdout.isatty() and not args.yes:
         return "The recovery words would go into a file or another program: add --yes if you mean that."
     return ""
 

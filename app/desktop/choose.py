@@ -11,13 +11,12 @@ from app.desktop.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
 from app.desktop.linux import (
     PROFILES,
     Bus,
-    GnomeAwake,
-    KdeAwake,
     LinuxPower,
     LogindIdle,
     MutterIdle,
     PlatformSaver,
     ProfileSaver,
+    awake_sources,
 )
 from app.desktop.login import Autostart, AutostartError
 from app.desktop.macos import MacHeat, MacIdle, MacSaver
@@ -93,7 +92,7 @@ def _linux_screen(environment: Mapping[str, str]) -> FactSource:
         case "x11":
             return X11Screen(environment["DISPLAY"])
         case "wayland":
-            return FirstThatAnswers(GnomeAwake(Bus("SESSION")), KdeAwake(Bus("SESSION")), otherwise=ABSENT)
+            return FirstThatAnswers(*awake_sources(), otherwise=ABSENT)
         case _:
             return NoSource("full-screen program", "There is no screen.", absent=True)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -241,26 +241,24 @@ KDE = Service(
 )
 
 
-class GnomeAwake:
+class ScreenAwake:
     """Under Wayland no program may see another's windows. A film player or a presentation keeps the screen
-    awake, which is the nearest thing to filling it."""
+    awake, which is the nearest thing to filling it. `question`: a method of the service that answers yes or no,
+    with its signature and arguments."""
 
-    name = "program that keeps the screen awake (GNOME)"
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
-
-    def read(self) -> bool:
-        """Returns whether a program keeps the screen awake. Raises SourceError."""
-        return expect_boolean(self._bus.ask(GNOME, "IsInhibited", "u", _MAKES_IDLE), GNOME)
-
-
-class KdeAwake:
-    name = "program that keeps the screen awake (KDE)"
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, bus: Bus, service: Service, method: str, *question: Any) -> None:
+        self.name = f"program that keeps the screen awake ({service.name})"
+        self._bus, self._service, self._method, self._question = bus, service, method, question
 
     def read(self) -> bool:
         """Returns whether a program keeps the screen awake. Raises SourceError."""
-        return expect_boolean(self._bus.ask(KDE, "HasInhibit"), KDE)
+        answer = self._bus.ask(self._service, self._method, *self._question)
+        return expect_boolean(answer, self._service)
+
+
+def awake_sources() -> tuple[ScreenAwake, ScreenAwake]:
+    """Returns the sources of GNOME and of KDE."""
+    return (
+        ScreenAwake(Bus("SESSION"), GNOME, "IsInhibited", "u", _MAKES_IDLE),
+        ScreenAwake(Bus("SESSION"), KDE, "HasInhibit"),
+    )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from app.chat.learned import Checkpoints
+from app.chat.skills import OpenEngine
 from app.models.shelf import locate
 from app.node.models.skills import PUZZLES, KnownSkill, known_skills
 from app.node.record.state import NodeState
@@ -23,7 +24,7 @@ from app.sapo import asking
 from app.serve import messages
 from app.serve.batch import Batch
 from app.skills.skill import Skill
-from engines.contract import Engine, EngineError, TooLongError
+from engines.contract import EngineError, TooLongError
 from engines.llamacpp.grammar import Grammar, Grammars
 from engines.models.folder import open_folder, read_architecture
 from engines.models.tokens import ChatTokenizer
@@ -32,8 +33,6 @@ _READS = 2048
 """Context length in tokens assumed for a model of unknown architecture."""
 _LOOKS_S = 1.0
 """Minimum seconds between two checks for a newer checkpoint."""
-OpenEngine = Callable[[Path, int | None], Engine]
-"""Opens an engine, given the model folder and the LoRA rank (None: the engine's default)."""
 
 
 class ServedModel:

@@ -9240,14 +9240,6 @@ answer: a*b</translation>
    <translation>die Zeit ohne Eingabe (Anmeldedienst; nur so gut, wie der Desktop sie nennt)</translation>
   </message>
   <message>
-   <source>program that keeps the screen awake (GNOME)</source>
-   <translation>das Programm, das den Bildschirm wach hält (GNOME)</translation>
-  </message>
-  <message>
-   <source>program that keeps the screen awake (KDE)</source>
-   <translation>das Programm, das den Bildschirm wach hält (KDE)</translation>
-  </message>
-  <message>
    <source>input idle time (macOS)</source>
    <translation>die Zeit ohne Eingabe (macOS)</translation>
   </message>

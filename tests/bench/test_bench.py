@@ -58,6 +58,7 @@ def test_the_load_generator_compiles_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
+@pytest.mark.long
 def test_without_a_compiler_it_is_said_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
@@ -156,6 +157,7 @@ def test_a_node_learns_beside_an_attackers_key_and_its_runs_are_kept(tmp_path: P
     assert bench(tmp_path, *words[:4], "3terse", *words[5:]).returncode == 1
 
 
+@pytest.mark.long
 def test_a_skill_is_asked_rows_that_nobody_taught_after_a_lesson_and_others_beside(tmp_path: Path) -> None:
     (tmp_path / "parity.csv").write_text(
         "question,answer\n" + "".join(f"{n},{('even', 'odd')[n % 2]}\n" for n in range(40))

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from app.chat import messages, terminal
 from app.chat.messages import Reply, Said, Side
-from app.chat.talking import Chat, OpenEngine
+from app.chat.skills import OpenEngine
+from app.chat.talking import Chat
 from engines.contract import Completion, EngineInfo, Heard, Messages, TooLongError
 
 READS = 120

@@ -10,7 +10,8 @@ import pytest
 
 from app.chat import messages
 from app.chat.messages import AnswerJudged, ChatFailed, ExampleGiven, PuzzleDrawn, Reply
-from app.chat.talking import Chat, OpenEngine
+from app.chat.skills import OpenEngine
+from app.chat.talking import Chat
 from app.node.swarm.answers import FOLDER, OwnerAnswer
 from engines.files import read_json
 from tests.chat import test_talking

@@ -73,8 +73,8 @@ def test_pace() -> None:
     assert twice.wait_s(500.0) == 0.0
     told = fresh.failed(100.0, 0.0, 10_000)
     assert told.failed(101.0, 0.0).wait_s(101.0) == 9.0
-    assert told.worked().wait_s(101.0) == 9.0
-    assert told.worked().failed(200.0, 0.0).wait_s(200.0) == 0.5
+    assert told.after_success().wait_s(101.0) == 9.0
+    assert told.after_success().failed(200.0, 0.0).wait_s(200.0) == 0.5
 
 
 @given(st.integers(-3, 10**9), st.floats(0.01, 10), st.floats(10, 600), st.floats(1, 8))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.contract import SHAPES, event_misfits, misfits
 from tests.e2e.relay import Relay
-from tests.e2e.shoal import Running, shoal
+from tests.e2e.shoal import QUICK_PROBES, Running, shoal
 from tests.e2e.test_rules import QUIET
 
 if sys.platform == "win32":
@@ -27,7 +27,7 @@ def test_every_event_of_a_run_has_its_keys(model: Path, tmp_path: Path) -> None:
     facts.write_text(json.dumps(QUIET))
     node = Running(
         *("--relay", relay.url, "--home", home, "--model", model),
-        *("--local", "4", "--families", "chain_sum,gcd", "--rules", "--facts", facts, "--hold"),
+        *("--local", "4", "--families", "chain_sum,gcd", *QUICK_PROBES, "--rules", "--facts", facts, "--hold"),
         alone=False,
         stdin=subprocess.PIPE,
     )

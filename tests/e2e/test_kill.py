@@ -13,10 +13,10 @@ import pytest
 
 from app.node.data.home import model_mark
 from app.node.history import checkpoint
-from tests.e2e.shoal import Running, checkpoints, rows
+from tests.e2e.shoal import QUICK_PROBES, Running, checkpoints, rows
 
 GROUPS = 4
-OPTIONS = ("--local", str(GROUPS), "--families", "chain_sum,gcd", "--probe-every", "3")
+OPTIONS = ("--local", str(GROUPS), "--families", "chain_sum,gcd", "--probe-every", "3", *QUICK_PROBES)
 
 
 def test_killed_at_random_moments(model: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.e2e.shoal import PATIENCE_S, Event, Running, rows
+from tests.e2e.shoal import PATIENCE_S, QUICK_PROBES, Event, Running, rows
 
 QUIET = {
     "idle_s": 10_000,
@@ -30,7 +30,7 @@ QUIET = {
     "absent": ["gpu_others", "too_hot", "exclusive_app"],
 }
 YIELD_S = 5.0
-FAMILIES = ("--families", "chain_sum", "--local", "4", "--probe-every", "1000")
+FAMILIES = ("--families", "chain_sum", "--local", "4", "--probe-every", "1000", *QUICK_PROBES)
 
 
 class Home:

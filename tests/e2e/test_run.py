@@ -163,13 +163,6 @@ def test_no_system_call_asks_for_a_network_socket(model: Path, tmp_path: Path) -
     assert calls and [call for call in calls if "AF_INET" in call or "AF_NETLINK" in call] == []
 
 
-def test_a_signal_while_the_model_still_loads(model: Path, tmp_path: Path) -> None:
-    node = Running("--model", model, "--home", tmp_path, *SMALL)
-    child(node.process.pid, "app.node.trainer.process")
-    node.process.send_signal(signal.SIGTERM)
-    assert node.process.wait(PATIENCE_S) == 0
-
-
 def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
     """The node gives a trainer that cannot say goodbye a second; on a busy computer that may be over before the
     second signal comes, or both arrive as one, so it is sent again and there are several tries."""
@@ -205,9 +198,6 @@ def test_wrong_usage_is_refused_in_one_sentence(model: Path, tmp_path: Path) -> 
     assert "--relay" in refused(2, "--relay", "wss://example.org", *home)
     assert "--external" in refused(2, "--external", "4", *home)
     assert "choose from" in refused(2, "--families", "sudoku", *home)
-    assert "--rounds" in refused(2, "--rounds", "0", *home)
-    assert "--roundz" in refused(2, "--roundz", "3", *home)
-    assert "recipe" in refused(2, "--recipe", "magic", *home)
     assert not (tmp_path / "home").exists()
 
 
@@ -219,16 +209,6 @@ def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> No
     child(node.process.pid, "app.node.trainer.process")
     assert "Another node" in refused(1, "--model", model, "--home", tmp_path / "home")
     assert node.stop() == 0
-
-
-def test_a_corrupt_checkpoint_is_told_and_the_one_before_is_used(model: Path, home: Path) -> None:
-    (damaged,) = (checkpoints(home) / "round-000003").glob("adapter*.safetensors")
-    damaged.write_bytes(damaged.read_bytes()[:-7])
-    done = shoal("run", "--solo", "--rounds", "1", "--model", model, "--home", home, *SMALL)
-    assert done.returncode == 0 and "round-000003 can't be used" in done.stderr
-    assert "continues from round 2" in done.stderr
-    assert rows(home, "SELECT round FROM rounds ORDER BY round") == [(1,), (2,), (3,)]
-    assert (checkpoints(home) / "damaged-round-000003").is_dir()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets the limits of running processes")

@@ -37,6 +37,7 @@ def ask(home: Path, name: str, text: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
     before = shoal("ask", "even-or-odd", "Calculate 1 + 1.", "--home", home)
     assert before.returncode == 1 and "hasn't been learned yet" in before.stderr

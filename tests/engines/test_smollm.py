@@ -107,6 +107,7 @@ def next_logprobs(found: Logits, parts: Sequence[list[int]]) -> Any:
     return spread.gather(1, wanted[:, None])[kept, 0].numpy()
 
 
+@pytest.mark.long
 def test_it_talks_and_remembers(folder: Path, tmp_path: Path) -> None:
     """Three turns of a real conversation, told as it grows; then an answer that somebody ends."""
 

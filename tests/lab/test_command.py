@@ -46,6 +46,7 @@ def lab(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_a_study_survives_kill_9_and_ends_with_whole_files(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

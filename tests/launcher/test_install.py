@@ -12,43 +12,6 @@ from app.install.launcher.install import ProgressLine
 from app.install.launcher.pythons import SetupError
 from tests.launcher.conftest import ROOT
 
-LOG = Path("/somewhere/shoal-setup.log")
-
-
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        (
-            [
-                "Collecting numpy==2.4.6",
-                "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'",
-                "ERROR: Could not find a version that satisfies the requirement numpy==2.4.6 (from versions:)",
-                "ERROR: No matching distribution found for numpy==2.4.6",
-            ],
-            "could not download its packages because the package server could not be reached",
-        ),
-        (
-            ["ERROR: No matching distribution found for torch==2.13.0"],
-            "found no ready-made build of torch 2.13.0 for",
-        ),
-        (
-            ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"],
-            "could not install its packages because the disk of",
-        ),
-        (
-            ["WARNING: Retrying (Retry(total=4)) SSLError(CERTIFICATE_VERIFY_FAILED)", "ERROR: No matching"],
-            "set PIP_CERT",
-        ),
-        (["ERROR: Something new", "note: more about it"], "it stopped (ERROR: Something new)"),
-        ([], "it stopped (nothing said)"),
-    ],
-)
-def test_what_pip_says_becomes_one_sentence(said: list[str], sentence: str) -> None:
-    explained = install.explain(said, LOG)
-    assert sentence in explained
-    assert explained.startswith("Shoal ") and explained.endswith("start Shoal again: it continues from here.")
-    assert "\n" not in explained
-
 
 @pytest.mark.skipif(sys.platform == "win32", reason="uses a shell script as interpreter")
 def test_a_python_without_ensurepip_lends_its_own_pip(

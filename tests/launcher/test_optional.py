@@ -17,7 +17,6 @@ import pytest
 
 from app.desktop import apps
 from app.install.launcher import optional, stamp
-from engines import facts
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -225,20 +224,6 @@ def test_killed_half_way_the_next_start_continues(project: Path, world: dict[str
     assert len(builds(world)) == 2
 
 
-@built_here
-def test_a_wheel_that_was_finished_is_put_in_place_without_building(
-    project: Path, world: dict[str, str], launch: Launch
-) -> None:
-    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
-    (packages_of(project) / "llama_cpp" / "__init__.py").write_text("cut")  # killed while it was put in place
-    stamp.remove(str(project), "llamacpp")
-    (project / ".venv" / "shoal-build" / "left over").mkdir(parents=True)
-    assert finish(launch(project, "run", **world))[0] == 0
-    until(lambda: is_there(project))
-    assert len(builds(world)) == 1 and not (project / ".venv" / "shoal-build").exists()
-    assert (packages_of(project) / "llama_cpp" / "__init__.py").read_text() == "VERSION = 1\n"
-
-
 def lock(requirements: Path, links: Path, spoiled: str = "") -> None:
     """Locks for what `links` has; the hash of `spoiled` is that of another file."""
     make_wheel(links, "tinytool")
@@ -276,20 +261,6 @@ def test_what_builds_it_what_is_built_and_what_it_needs_have_their_hashes(
 
 
 @built_here
-def test_a_wheel_that_was_built_otherwise_is_built_again(
-    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
-) -> None:
-    """Neither what stands under other definitions or another processor is taken, nor what pip's cache has."""
-    world["PIP_CACHE_DIR"] = str(tmp_path / "cache")
-    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
-    (kept,) = (project / ".venv" / "shoal-wheels").iterdir()
-    kept.rename(kept.with_name("built otherwise"))
-    stamp.remove(str(project), "llamacpp")
-    assert finish(launch(project, "setup", "--engine", "llamacpp", **world))[0] == 0
-    assert len(builds(world)) == 2 and kept.exists()
-
-
-@built_here
 def test_without_a_compiler_it_says_what_to_install(
     project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
 ) -> None:
@@ -298,42 +269,6 @@ def test_without_a_compiler_it_says_what_to_install(
     code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **{**world, "PATH": str(bare)}))
     assert code == 1 and "no C++ compiler: install one" in err.splitlines()[-1]
     assert "no C++ compiler" in says(project) and not builds(world)
-
-
-@built_here
-def test_square_brackets_are_kept_from_the_compiler_and_no_stranger_s_wheel_is_taken(
-    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
-) -> None:
-    project = project.rename(tmp_path / "[test]")
-    shared = tmp_path / "tmp"
-    name = hashlib.sha256(str(project / ".venv").encode()).hexdigest()[:12]
-    planted = shared / f"shoal-build-{name}" / "llama_cpp_python-0.3.36-py3-none-any.whl"
-    planted.parent.mkdir(parents=True)
-    planted.write_text("what another user left where a build could be expected")
-    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", TMPDIR=str(shared), **world))
-    assert code == 0 and is_there(project), err
-    (settings,) = builds(world)
-    assert f"{shared}/shoal-build-" in settings and "[test]" not in settings
-    assert [one.name for one in shared.glob("shoal-build*")] == [planted.parent.name]
-
-
-@built_here
-@pytest.mark.parametrize(
-    ("complaint", "same_day"),
-    [("No space left on device", True), ("error: unknown type name", False)],
-    ids=["a full disk", "a compiler's error"],
-)
-def test_what_passes_by_itself_is_tried_again_the_same_day(
-    complaint: str, same_day: bool, project: Path, world: dict[str, str], launch: Launch
-) -> None:
-    backend = Path(world["PIP_FIND_LINKS"]).parent / "llama_cpp_python-0.3.36" / "backend.py"
-    backend.write_text(backend.read_text().replace("ggml.c:7:1: error: unknown type name", complaint))
-    with tarfile.open(Path(world["PIP_FIND_LINKS"]) / "llama_cpp_python-0.3.36.tar.gz", "w:gz") as archive:
-        archive.add(backend.parent, backend.parent.name)
-    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", FAKE_BUILD="fail", **world))
-    assert code == 1 and err.splitlines()[-1].startswith("shoal: llama.cpp could not be built"), err
-    until_s = float((project / ".venv" / "shoal-llamacpp.stamp.failed").read_text().split()[0])
-    assert (until_s - time.time() < 86_400) == same_day
 
 
 @built_here
@@ -348,20 +283,6 @@ def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: La
 def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
     code, out, err = finish(launch(ready, "setup", "--engine", "tensorflow"))
     assert (code, out) == (2, "") and "tensorflow" in err and "llamacpp" in err
-
-
-@built_here
-def test_a_build_for_avx2_stands_beside_the_one_that_is_installed(
-    project: Path, world: dict[str, str], launch: Launch
-) -> None:
-    assert finish(launch(project, "setup", "--avx2", **world))[0] == 0
-    (told,) = builds(world)
-    beside = project / ".venv" / optional.AVX2_BUILD
-    assert "'cmake.define.GGML_NATIVE': 'OFF'" in told and (beside / "libllama.so").read_text() == "built\n"
-    assert not (project / ".venv" / optional.PROCESSOR).exists() and not list(
-        packages_of(project).glob("llama*")
-    )
-    assert facts.AVX2_BUILD == optional.AVX2_BUILD, "the launcher may import nothing of the engines"
 
 
 def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:

@@ -242,30 +242,6 @@ def test_interrupted_it_says_so_and_ends_with_1(ready: Path, launch: Launch) -> 
     assert err.splitlines()[-1].startswith("shoal: Stopped.") and "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "PIP_TARGET",
-        "pip.conf",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("PIP_PREFIX", "PIP_ROOT")),
-    ],
-)
-def test_what_redirects_pip_does_not_redirect_the_packages(
-    where: str, ready: Path, tmp_path: Path, launch: Launch
-) -> None:
-    shutil.rmtree(ready / ".venv")
-    elsewhere = tmp_path / "elsewhere"
-    changes: dict[str, str | None] = {where: str(elsewhere)}
-    if where == "pip.conf":
-        config = tmp_path / "pip.conf"
-        config.write_text(f"[install]\ntarget = {elsewhere}\n")
-        changes = {"PIP_CONFIG_FILE": str(config)}
-    code, out, err = finish(launch(ready, "run", **changes))
-    assert code == 0, err
-    assert json.loads(out)["packages"] == ["tinydep", "tinygym"]
-    assert not elsewhere.exists()
-
-
 def test_a_repair_without_a_network_leaves_what_is_there(ready: Path, launch: Launch) -> None:
     """Nothing is taken out before what replaces it is here; compiled files of another size are no damage."""
     packages = packages_of(ready)

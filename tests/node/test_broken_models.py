@@ -27,9 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("config.json", '{"model_type": "llama", "rope_theta": "text"}'),
         ("config.json", deep(100_000)),
-        ("shoal.json", deep(100_000)),
         ("chat_template.jinja", "{% include 'other' %}"),
     ],
 )

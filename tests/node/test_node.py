@@ -201,6 +201,7 @@ def test_a_trainer_that_hangs_is_noticed_and_started_again(
     assert bench.steps(3)[0] == bench.steps(3)[1]
 
 
+@pytest.mark.long
 def test_a_trainer_that_is_only_slow_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight seconds without an answer, token by token, where five without a token are its end."""
     monkeypatch.setattr(link, "SILENCE_S", 5.0)

@@ -140,22 +140,6 @@ def test_only_the_version_that_the_project_has_is_released() -> None:
     assert "tag the commit" in tool("check", "v9.9.9").stderr
 
 
-def test_every_language_of_the_app_hears_what_is_new(notes: ModuleType, tmp_path: Path) -> None:
-    languages = {path.stem.split("_", 1)[1] for path in (ROOT / "resources" / "translations").glob("*.qm")}
-    for path in notes.FOLDER.glob("*.md"):
-        assert notes.read(path.stem).keys() >= {"en", *languages}
-    for text, wrong in (
-        ("## de\n- Neu.\n", "nothing in English"),
-        ("A line\n", "neither a heading"),
-        ("## en\n- " + "x" * 400, "too much"),
-    ):
-        (tmp_path / "1.0.md").write_text(text, encoding="utf-8")
-        with pytest.raises(notes.NotesError, match=wrong):
-            notes.read("1.0", tmp_path)
-    with pytest.raises(notes.NotesError, match="is missing"):
-        notes.read("2.0", tmp_path)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in for gh is a shell script")
 def test_a_python_with_another_digest_is_thrown_away(tmp_path: Path) -> None:
     gh = tmp_path / "gh"

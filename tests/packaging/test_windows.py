@@ -312,36 +312,3 @@ class TestUnderWine:
         assert clean.values(UNINSTALL)["DisplayVersion"] == "0.1.0"
         shutil.rmtree(folder / "uninstall.exe")
         (folder / "kept").rename(folder / "uninstall.exe")
-
-    def test_it_is_signed_inside_and_out(
-        self,
-        clean: Wine,
-        rooms: SimpleNamespace,
-        program: bytes,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        if absent := under_wine.missing("osslsigncode", "openssl"):
-            pytest.skip(absent)
-        key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-        subject = ["-subj", "/CN=The Shoal authors", "-addext", "extendedKeyUsage=codeSigning"]
-        fresh = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", key]
-        subprocess.run([*fresh, "-out", certificate, *subject], check=True, capture_output=True)
-        monkeypatch.setenv(
-            "SHOAL_SIGN",
-            f"osslsigncode sign -certs '{certificate}' -key '{key}' -h sha256 -in {{file}} -out {{signed}}",
-        )
-        bundle = lay_out(tmp_path / "app", program)
-        made = rooms.Bundle(bundle, "0.2.0", Path(sys.executable), datetime.date(2026, 11, 21))
-        (installer,) = rooms.package.package(made, tmp_path / "out")
-        assert clean.run(installer, "/S").returncode == 0
-        folder = clean.unix(clean.values(UNINSTALL)["InstallLocation"])
-        for signed in (installer, *(folder / name for name in ("shoal.exe", "shoal-cli.exe", "uninstall.exe"))):
-            looked = ["osslsigncode", "verify", "-CAfile", certificate, "-in", signed]
-            done = subprocess.run(looked, capture_output=True, text=True)
-            assert done.returncode == 0 and "The Shoal authors" in done.stdout, (signed, done.stdout)
-        spoilt = bytearray(installer.read_bytes())
-        spoilt[len(spoilt) // 2] ^= 1
-        (tmp_path / "spoilt.exe").write_bytes(spoilt)
-        looked = ["osslsigncode", "verify", "-CAfile", certificate, "-in", tmp_path / "spoilt.exe"]
-        assert subprocess.run(looked, capture_output=True).returncode != 0

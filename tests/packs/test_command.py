@@ -52,6 +52,7 @@ def test_installing_listing_and_removing(host: Host, key: Path, tmp_path: Path) 
     assert json.loads(pack(packs, "list", "--json").stdout)["packs"] == []
 
 
+@pytest.mark.long
 def test_an_offline_folder_holds_everything(host: Host, key: Path, tmp_path: Path) -> None:
     host.offer(plain(host.files))
     stick = write_out(host.files, tmp_path / "stick")
@@ -66,6 +67,7 @@ def test_an_offline_folder_holds_everything(host: Host, key: Path, tmp_path: Pat
     assert [row["pack"] for row in rows] == ["cpu-1.0-r1"] and not host.asked
 
 
+@pytest.mark.long
 def test_what_goes_wrong_is_one_sentence(host: Host, key: Path, tmp_path: Path) -> None:
     packs = tmp_path / "packs"
     address = host.offer(plain(host.files))

@@ -98,6 +98,7 @@ def test_a_pack_is_made_and_installed(
     assert done.returncode == 1 and "signed" in done.stderr
 
 
+@pytest.mark.long
 def test_files_of_this_disk_lie_beside_the_manifest(
     host: Host, secret: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_thinned_solution_is_rarer_and_the_text_alone_says_which_items_stay(fa
     assert len(record.thinned) <= len(record.levels)
     for level, shares in enumerate(record.thinned):
         kept: dict[str, dict[str, bool]] = {}
-        for entry in filter(record.sound, library_items(family, level, 2000)):
+        for entry in filter(record.sound, library_items(family, level, 700)):
             stays = record.accepts(level, entry)
             assert stays == record.accepts(level, {**entry, "question": f" {entry['question']}\n"})
             kept.setdefault((record.sort or record.solution)(entry), {})[entry["question"].strip()] = stays
@@ -148,6 +148,7 @@ def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> Non
     assert share <= max(MAX_SHORTCUT_SHARE, FAMILIES[family].guess_rate) + 0.04, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.guess[1]])
 def test_what_guessing_solves_is_what_the_family_says(family: str) -> None:
     record, shares = FAMILIES[family], []

@@ -108,65 +108,6 @@ def test_a_library_asks_streams_and_understands_refusals(
     assert json.loads(done.stdout.splitlines()[-1]) == refused
 
 
-def test_llm_chats_with_a_model_named_by_its_address(server: Served, tmp_path: Path) -> None:
-    program = environment(tmp_path / "environment", "llm") / "llm"
-    settings = tmp_path / "llm"
-    settings.mkdir()
-    (settings / "extra-openai-models.yaml").write_text(
-        f"- model_id: shoal\n  model_name: starter\n  api_base: {server.url}\n  api_key_name: shoal\n"
-    )
-    (settings / "keys.json").write_text(json.dumps({"shoal": server.token}))
-    own = {**variables(server, tmp_path), "LLM_USER_PATH": str(settings)}
-    said = [
-        subprocess.run(
-            [program, "-m", "shoal", "-o", "temperature", "0", *options, "What is 12 + 7?"],
-            env=own,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        for options in ((), ("--no-stream",))
-    ]
-    assert [one.returncode for one in said] == [0, 0], said
-    asked = {"model": "starter", "messages": [{"role": "user", "content": "What is 12 + 7?"}], "temperature": 0}
-    wanted = server.chat(**asked)["choices"][0]["message"]["content"]
-    assert [one.stdout.strip() for one in said] == [wanted.strip()] * 2
-
-
-OPENAI_NODE = """
-import OpenAI from "openai";
-const client = new OpenAI({maxRetries: 0});
-const asked = {model: "starter", messages: [{role: "user", content: "What is 12 + 7?"}], temperature: 0};
-const whole = await client.chat.completions.create(asked);
-let text = "";
-for await (const chunk of await client.chat.completions.create({...asked, stream: true}))
-  text += chunk.choices[0]?.delta?.content ?? "";
-if (text !== whole.choices[0].message.content) throw new Error(text);
-const left = await client.chat.completions.create({...asked, stream: true});
-for await (const _ of left) break;
-const failed = [];
-for (const wrong of [{model: "gpt-4o"}, {max_tokens: 0}])
-  await client.chat.completions.create({...asked, ...wrong}).catch(
-    error => failed.push(error.code ?? error.param)
-  );
-await new OpenAI({apiKey: "sk-wrong", maxRetries: 0}).models.list().catch(error => failed.push(error.code));
-console.log(JSON.stringify(failed));
-"""
-
-
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here")
-def test_openai_for_node_asks_streams_and_understands_refusals(server: Served, tmp_path: Path) -> None:
-    (tmp_path / "ask.mjs").write_text(OPENAI_NODE)
-    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", tmp_path, "openai"]
-    subprocess.run(install, check=True, capture_output=True, timeout=1200, cwd=tmp_path)
-    own = variables(server, tmp_path)
-    done = subprocess.run(
-        ["node", "ask.mjs"], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["model_not_found", "max_tokens", "invalid_api_key"]
-
-
 PAGE = """<pre id=said></pre><script>
 const door = "%s", token = "%s", body = '%s', said = [];
 const post = {method: "POST", body};

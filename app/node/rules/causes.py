@@ -65,17 +65,23 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Cause(NamedTuple):
     """A condition of the computer that prevents running.
 
-    `holds(facts, settings, eased)` treats unknown facts as false; they are checked separately (`unknown`).
-    `eased`: the node is stopped, so a lower limit applies (hysteresis).
+    `setting` names the field of RuleSettings that controls it. `holds(facts, settings, eased)` treats unknown
+    facts as false; they are checked separately (`unknown`). `eased`: the node is stopped, so a lower limit
+    applies (hysteresis).
     """
 
     reason: Reason
     unknown: Reason
     fields: tuple[str, ...]
-    wanted: Callable[[RuleSettings], bool]
+    setting: str
     holds: Callable[[DesktopFacts, RuleSettings, bool], bool]
     hold_s: float = 0.0
     calm_s: float = CALM_S
+
+    def wanted(self, settings: RuleSettings) -> bool:
+        """Whether the owner has this rule on: a switch that does not allow it, a limit, or a list."""
+        value = getattr(settings, self.setting)
+        return not value if isinstance(value, bool) else value not in (None, ())
 
 
 def _memory_short(facts: DesktopFacts, settings: RuleSettings, eased: bool) -> bool:
@@ -99,14 +105,14 @@ POWER_CAUSES = (
         Reason.ON_BATTERY,
         Reason.POWER_UNKNOWN,
         ("on_battery",),
-        lambda settings: not settings.on_battery,
+        "on_battery",
         lambda facts, settings, eased: facts.on_battery is True,
     ),
     Cause(
         Reason.SAVER,
         Reason.SAVER_UNKNOWN,
         ("saver",),
-        lambda settings: not settings.with_saver,
+        "with_saver",
         lambda facts, settings, eased: facts.saver is True,
     ),
 )
@@ -116,21 +122,21 @@ LOAD_CAUSES = (
         Reason.EXCLUSIVE_APP,
         Reason.APPS_UNKNOWN,
         ("exclusive_app",),
-        lambda settings: bool(settings.exclusive_apps),
+        "exclusive_apps",
         lambda facts, settings, eased: bool(facts.exclusive_app),
     ),
     Cause(
         Reason.FULL_SCREEN,
         Reason.SCREEN_UNKNOWN,
         ("full_screen",),
-        lambda settings: not settings.during_full_screen,
+        "during_full_screen",
         lambda facts, settings, eased: facts.full_screen is True,
     ),
     Cause(
         Reason.MEMORY,
         Reason.MEMORY_UNKNOWN,
         ("memory_free", "memory_stalled"),
-        lambda settings: settings.memory_limit is not None,
+        "memory_limit",
         _memory_short,
         HOLD_S,
         MEMORY_CALM_S,
@@ -139,7 +145,7 @@ LOAD_CAUSES = (
         Reason.HOT,
         Reason.HEAT_UNKNOWN,
         ("temperature_c", "too_hot"),
-        lambda settings: settings.temperature_limit_c is not None,
+        "temperature_limit_c",
         _hot,
         HOLD_S,
     ),
@@ -147,7 +153,7 @@ LOAD_CAUSES = (
         Reason.CPU,
         Reason.CPU_UNKNOWN,
         ("cpu_others",),
-        lambda settings: settings.cpu_limit is not None,
+        "cpu_limit",
         lambda facts, settings, eased: _over(facts.cpu_others, settings.cpu_limit, eased),
         HOLD_S,
     ),
@@ -155,7 +161,7 @@ LOAD_CAUSES = (
         Reason.GPU,
         Reason.GPU_UNKNOWN,
         ("gpu_others",),
-        lambda settings: settings.gpu_limit is not None,
+        "gpu_limit",
         lambda facts, settings, eased: _over(facts.gpu_others, settings.gpu_limit, eased),
         HOLD_S,
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.common import files
 from app.node.record.reasons import Dial, Reason
-from app.node.rules.causes import RuleSettings
+from app.node.rules.causes import LOAD_CAUSES, POWER_CAUSES, RuleSettings
 from app.node.rules.orders import Orders
 from app.node.rules.setting import (
     ANY_TIME,
@@ -28,24 +28,13 @@ WHEN, MUCH, EXTRAS = "When to learn", "How much of the computer", "Extras"
 
 RULE_OF = {
     Reason.OUTSIDE_HOURS: "hours",
-    Reason.ON_BATTERY: "on_battery",
-    Reason.POWER_UNKNOWN: "on_battery",
-    Reason.SAVER: "with_saver",
-    Reason.SAVER_UNKNOWN: "with_saver",
     Reason.IN_USE: "contribute_when_idle",
     Reason.USE_UNKNOWN: "contribute_when_idle",
-    Reason.EXCLUSIVE_APP: "exclusive_apps",
-    Reason.APPS_UNKNOWN: "exclusive_apps",
-    Reason.FULL_SCREEN: "during_full_screen",
-    Reason.SCREEN_UNKNOWN: "during_full_screen",
-    Reason.MEMORY: "memory_limit",
-    Reason.MEMORY_UNKNOWN: "memory_limit",
-    Reason.HOT: "temperature_limit_c",
-    Reason.HEAT_UNKNOWN: "temperature_limit_c",
-    Reason.CPU: "cpu_limit",
-    Reason.CPU_UNKNOWN: "cpu_limit",
-    Reason.GPU: "gpu_limit",
-    Reason.GPU_UNKNOWN: "gpu_limit",
+    **{
+        reason: cause.setting
+        for cause in (*POWER_CAUSES, *LOAD_CAUSES)
+        for reason in (cause.reason, cause.unknown)
+    },
 }
 """The setting that controls each reason to wait. Waiting for calm after a disturbance has no setting."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby, pairwise
 
+from app.common.drawing import axis_top
 from app.node.record.records import Probe
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -32,7 +33,7 @@ def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
     The vertical axis starts at 0 and ends a little above the highest bar. Needs at least 16 columns and 4 rows.
     """
     columns, rows = width - _LABEL, height - 2
-    top = top_of_axis([point.share + point.stderr for point in points])
+    top = axis_top(max((point.share + point.stderr for point in points), default=0.0))
     first, last = (points[0].round, points[-1].round) if points else (0, 0)
     canvas = _Canvas(columns, rows)
     places = [
@@ -57,19 +58,6 @@ def chart(points: Sequence[Probe], width: int, height: int) -> list[Row]:
     labels = {0: top, ((canvas.height - 1) // 2) // 4: top / 2}
     body = [[(_label(labels.get(row)), ChartKind.AXIS), *canvas.row(row)] for row in range(rows)]
     return [*body, *_round_axis(first, last, columns, bool(points))]
-
-
-def top_of_axis(values: Sequence[float]) -> float:
-    """Returns the smallest round number that is not below any value, at least 0.1 and at most 1.
-
-    >>> top_of_axis([0.16, 0.335]), top_of_axis([]), top_of_axis([0.97])
-    (0.4, 0.1, 1.0)
-    """
-    need = min(1.0, max([0.08, *values]))
-    for step in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0):
-        if need <= step:
-            return step
-    return 1.0
 
 
 def _level(value: float, top: float, height: int) -> int:

@@ -39,6 +39,7 @@ def test_an_engine_that_is_not_there_is_refused_with_its_remedy(
     assert events[-1]["event"] == "end" and events[-1]["reason"] == "failed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", ["llamacpp", pytest.param("mlx", marks=pytest.mark.long)])
 def test_another_engine_goes_on_in_the_same_home(model: Path, tmp_path: Path, other: str) -> None:
     if reason := opening.why_unavailable(other):

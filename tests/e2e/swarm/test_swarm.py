@@ -19,7 +19,7 @@ import pytest
 from app.sapo.questions import Coordinates, generate
 from tests.e2e.conftest import STARTER
 from tests.e2e.relay import Relay, counts
-from tests.e2e.shoal import PATIENCE_S, ROOT, Event, Running, command, rows
+from tests.e2e.shoal import PATIENCE_S, QUICK_PROBES, ROOT, Event, Running, command, rows
 from tests.interrupting import interruptible
 
 if sys.platform == "win32":
@@ -45,7 +45,7 @@ def start(model: Path, tmp_path: Path) -> Iterator[Start]:
     nodes: list[Running] = []
 
     def start(name: str, url: str, *options: str | Path) -> Running:
-        options = options or LIGHT
+        options = options or (*LIGHT, *QUICK_PROBES)
         if "--model" not in options:
             options = (*options, "--model", model)
         node = Running("--relay", url, "--home", tmp_path / name, *options, alone=False)
@@ -120,6 +120,7 @@ def test_nodes_learn_from_each_other_while_relay_and_node_are_killed(
         assert len(questions) == len(set(questions)), "a peer's group was trained on twice"
 
 
+@pytest.mark.long
 def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Start, tmp_path: Path) -> None:
     """While the relay is away the outbox holds what was published, as it will be sent. That all of it is stored
     once the relay is back, test_nodes_learn_from_each_other_while_relay_and_node_are_killed shows."""

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from app.node.data.contents import DataKind, kind
 
 ROOT = Path(__file__).parents[3]
@@ -99,21 +97,6 @@ def test_every_name_that_the_product_opens_in_its_data_folder_is_among_its_conte
         "hub",
         "swarm",
     }
-
-
-@pytest.mark.parametrize(
-    "line, name",
-    [
-        ("(self._home / 'a.json').read_bytes()", "'a.json'"),
-        ("Path(home).expanduser() / 'cache' / 'gguf'", "'cache'"),
-        ("prepare_data_folder(args.home) / 'swarm'", "'swarm'"),
-        ("home / f'.{FILE}-{os.getpid()}'", "f'.{FILE}-{os.getpid()}'"),
-    ],
-)
-def test_the_search_sees_paths_however_they_are_written(line: str, name: str) -> None:
-    (found,) = below_home(line, HOMES)
-    assert ast.unparse(found) == name
-    assert list(below_home("Path.home() / 'x', folder / 'y'", HOMES)) == []
 
 
 def test_measurements_can_be_made_again_and_a_swarm_cannot() -> None:

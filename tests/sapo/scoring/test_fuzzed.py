@@ -261,10 +261,9 @@ def right(family: str, text: str, question: Question) -> bool:
     return said(text) == said(FAMILIES[family].solution(question.entry))
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(ANSWERS // len(FAMILIES) + 1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_paid_is_right_and_nothing_is_run(family: str, count: int) -> None:
-    fuzz = answers(family, count)
+def test_what_is_paid_is_right_and_nothing_is_run(family: str) -> None:
+    fuzz = answers(family, ANSWERS // len(FAMILIES) + 1)
     ran: list[str] = []
     watching = False
 
