@@ -234,17 +234,6 @@ def test_settings_are_found_by_words_that_are_not_on_them(
     assert "No such setting" in texts(page)
 
 
-def test_another_language_offers_to_reopen(qtbot: QtBot, opened: Opened, asked: list[object]) -> None:
-    page = opened(SettingsPage, views.learning())
-    line = next(line for line in page.findChildren(SettingRow) if line.key == "language")
-    assert "Reopen now" not in shown(line)
-    press(qtbot, line, "Deutsch")
-    press(qtbot, line, "Reopen now")
-    assert asked == [("language", "de"), "reopen"]
-    press(qtbot, line, "Follow the system")
-    assert "Reopen now" not in shown(line)
-
-
 def test_screen_readers_hear_what_each_control_is(opened: Opened) -> None:
     """Qt tells a drop-down's choice as its name on Linux, so its label must say what it is."""
     role = QAccessible.Role

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QDialog, QGridLayout, QPlainTextEdit, QWidget
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QWidget
 
 from app.ui.frame.frame import IdentityActions
 from app.ui.language.texts import tr, translated
 from app.ui.process.job import Job, JobControl, decoded
+from app.ui.theme.theme import BODY, mono
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, button, column, confirm, row, rule
@@ -163,31 +164,22 @@ class IdentitySection(QWidget):
 
 
 class WordsBox(Card):
-    """Recovery words in order, in columns read downwards."""
+    """Recovery words in order, numbered."""
 
     def __init__(self) -> None:
         super().__init__("quiet")
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(24)
-        grid.setVerticalSpacing(6)
-        self._labels = [Label("", "strong") for _ in range(WORDS)]
-        rows = WORDS // _COLUMNS
-        for at, label in enumerate(self._labels):
-            number = Label(f"{at + 1}", "faint")
-            number.setMinimumWidth(number.fontMetrics().horizontalAdvance("00"))
-            number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            line = row(number, label, 1, gap=8)
-            grid.addLayout(line, at % rows, at // rows)
+        self._words = Label("")
+        self._words.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         advice = tr(
             "Write them down in this order and keep them safe. They bring your name back on any computer."
         )
-        self.setLayout(column(grid, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
+        self.setLayout(column(self._words, Label(advice, "soft", wrap=True), gap=12, margins=(16, 14, 16, 14)))
 
     def say(self, words: str) -> None:
         """Shows all words, or none."""
-        found = words.split()
-        for at, label in enumerate(self._labels):
-            label.say(found[at] if at < len(found) else "")
+        cells = [f"{at:>2} {word:<10}" for at, word in enumerate(words.split(), 1)]
+        rows = ("".join(cells[at : at + _COLUMNS]) for at in range(0, len(cells), _COLUMNS))
+        self._words.say("\n".join(rows))
 
 
 class RestoreDialog(QDialog):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.bench.runs.window import prepare
@@ -184,32 +183,3 @@ def test_from_no_engine_to_learning(
             picture(display, "engine-6-again")
         finally:
             end(running)
-
-
-def test_an_offline_pack_leads_to_a_round(xvfb: str, bus: dict[str, str], real: tuple[App, Host]) -> None:
-    """And how long that takes, which is told and not judged: this computer may be busy."""
-    app, host = real
-    carried = app.program.parent / "_internal" / "packs"
-    carried.symlink_to(os.environ["SHOAL_TEST_PACK"])
-    app.home.mkdir()
-    prepare(app.home)
-    (app.home / "window-state.json").unlink()
-    with screen(xvfb) as display:
-        began = time.monotonic()
-        running = opened(app, display, bus)
-        try:
-            push(display, bus, "Learn alone")
-            push(display, bus, "Install the engine")
-            pressed = time.monotonic()
-            wait(lambda: (app.packs / "current.json").exists(), "the engine is there")
-            there = time.monotonic()
-            wait(lambda: rounds(app.home) >= 1, "the first round is done")
-            done = time.monotonic()
-        finally:
-            end(running)
-    print(
-        f"From the window's start: pressed after {pressed - began:.1f} s, engine after {there - began:.1f} s, "
-        f"first round after {done - began:.1f} s."
-    )
-    assert not host.asked
-    QCoreApplication.processEvents()

@@ -18,7 +18,6 @@ from app.node.data.home import lock_data_folder
 from app.node.history import history
 from tests.ui.screen.real import (
     PRESS,
-    ROOT,
     end,
     ended,
     family,
@@ -125,45 +124,3 @@ def test_from_the_first_run_to_quitting(xvfb: str, session: dict[str, str], tmp_
                 pass
         finally:
             end(running)
-
-
-def test_moved_from_the_window_it_opens_again_there(xvfb: str, tmp_path: Path) -> None:
-    """The whole way: a node that learns, a move, another window that goes on from the new place."""
-    places = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    old, new = tmp_path / "data" / "shoal", tmp_path / "disk" / "Shoal"
-    old.mkdir(parents=True)
-    prepare(old)
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom PySide6.QtCore import QTimer\n"
-        "from app.common.home import home\n"
-        "from app.ui.shell import start\nreal = start.Desktop.open\n"
-        "def opened(self, *args):\n    real(self, *args)\n"
-        "    def look():\n"
-        "        if len(self.control.view.rounds) >= 2:\n"
-        "            timer.stop(); self.move_data(Path(sys.argv[1]))\n"
-        "    timer = QTimer(self.window, interval=200); timer.timeout.connect(look); timer.start()\n"
-        "start.Desktop.open = opened\nsys.exit(start.run(home()))"
-    )
-    with screen(xvfb) as display:
-        environment = {
-            name: value for name, value in os.environ.items() if name not in ("QT_QPA_PLATFORM", "SHOAL_HOME")
-        }
-        import sys
-
-        running = subprocess.Popen(
-            [sys.executable, "-c", code, str(new)], cwd=ROOT, env={**environment, **places, "DISPLAY": display}
-        )
-        after: list[psutil.Process] = []
-        try:
-            assert running.wait(240) == 0
-            kept = rounds(new)
-            assert kept >= 2 and not old.exists()
-            wait(lambda: rounds(new) > kept, "the window that opened by itself goes on there")
-        finally:
-            end(running)
-            for process in psutil.process_iter(["cmdline", "environ"]):
-                if (process.info["environ"] or {}).get("XDG_DATA_HOME") == places["XDG_DATA_HOME"]:
-                    after.append(process)
-            for process in after:
-                process.kill()
-        assert after, "there was another window"

@@ -18,8 +18,6 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
 from app.ui.frame.frame import Actions
-from app.ui.privacy.page import Privacy
-from app.ui.settings.page import SettingRow, SettingsPage
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import AutostartSwitch
 from app.ui.shell.single import QUIT, SOCKET, Single
@@ -282,44 +280,6 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
     yield made
     made.control.close()
     made.window.deleteLater()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("company", "others"),
-        ("language", "de"),
-        ("learn_at_start", False),
-        ("dial", "quiet"),
-        ("cpu_limit", 61),
-    ],
-)
-def test_a_setting_changed_in_one_place_is_shown_right_in_every_other(
-    qtbot: QtBot, desktop: Desktop, key: str, value: object
-) -> None:
-    window, rule = desktop.window, key in ("dial", "cpu_limit")
-    window.show()
-    window.go("privacy")
-    window.go("settings")
-    page = window._pages["settings"]
-    assert isinstance(page, SettingsPage)
-    line = next(line for _, line in page._lines if line.key == key)
-    before = line._kept
-    assert before != value
-    for wanted in (value, before):
-        (desktop.control.set_rule if rule else desktop._set)(key, wanted)
-        qtbot.waitUntil(lambda wanted=wanted: line._kept == wanted, timeout=30_000)
-    line._try(value)  # the other way round
-    if key == "company":
-        qtbot.waitUntil(lambda: not desktop.control.view.solo, timeout=30_000)
-        window.go("privacy")
-        privacy = window._pages["privacy"]
-        assert isinstance(privacy, Privacy) and privacy._switch.isChecked()
-        privacy._switch.click()
-        assert desktop.choices["company"] == "alone" and desktop.control.view.solo
-        window.go("settings")  # made anew
-        lines = window._pages["settings"].findChildren(SettingRow)
-        assert next(one for one in lines if one.key == key)._kept == "alone"
 
 
 def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
