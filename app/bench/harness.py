@@ -40,7 +40,7 @@ class BenchError(Exception):
 
 
 def warn_if_busy(tell: Tell) -> float:
-    """Returns the load average of the last minute, 0 if unknown; tells a warning if it distorts the figures."""
+    """Returns the load average of the last minute, 0 if unknown, and warns if it distorts the figures."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     if load > 0.5:
         tell(f"This computer is doing something else (load {load:.1f}): the figures will be too high.")

@@ -56,13 +56,13 @@ class Failed(JobEvent, frozen=True, kw_only=True):
     model: str = ""
 
 
-Read = Progress | Waiting | Done | Failed
+JobLine = Progress | Waiting | Done | Failed
 
 
-def read(line: bytes) -> Read | None:
+def read(line: bytes) -> JobLine | None:
     """Decodes a line as Progress, Waiting, Done or Failed; returns None for any other line."""
     try:
-        return msgspec.json.decode(line, type=Read)
+        return msgspec.json.decode(line, type=JobLine)
     except msgspec.MsgspecError:
         return None
 

@@ -33,8 +33,8 @@ class Links(Protocol):
         """The registration's files, which "remove everything" lists."""
 
     def update_program(self, program: Sequence[str]) -> bool:
-        """Makes `program` (full path first) open links if the registered program no longer exists. Returns
-        whether anything was written. Never raises, so that it cannot prevent a start."""
+        """Registers `program`, a command that begins with a full path, to open links if the registered one no
+        longer exists. Returns whether anything was written. Never raises, so that it cannot prevent a start."""
 
     def forget(self) -> None:
         """Removes what `update_program` wrote."""

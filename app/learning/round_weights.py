@@ -132,8 +132,8 @@ def weigh_round(
     by_another: bool = False,
 ) -> WeighedRound[State]:
     """Turns the groups of a round into weighed optimiser steps. `rate`: learning rate after warm-up. `order`:
-    deals groups to steps. `by_another`: own completions were sampled by a different engine from the
-    learner's. Raises WeighError."""
+    the random numbers that deal groups to steps. `by_another`: another engine than the learner's sampled the
+    own completions. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]

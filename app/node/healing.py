@@ -66,13 +66,13 @@ class Healer:
         self._rounds.clear()
 
     def keep_best(self, curve: Sequence[Probe], checkpoints: Path) -> None:
-        """Copies the newest checkpoint to `best` if its measurement is the best so far. If the disk refuses,
-        nothing is done."""
+        """Copies the newest checkpoint to `best` if its measurement is the best so far. Ignores disk
+        errors."""
         if len(curve) > 1 and curve[-1].share >= max(one.share for one in curve):
             self.copy_best(checkpoints)
 
     def copy_best(self, checkpoints: Path) -> None:
-        """Copies the newest checkpoint to `best`. If the disk refuses, nothing is done."""
+        """Copies the newest checkpoint to `best`. Ignores disk errors."""
         for newest in checkpoint.newest_first(checkpoints)[:1]:
             fresh = self._best.with_name(f".{self._best.name}")
             with suppress(OSError):

@@ -64,7 +64,7 @@ def form_shift(push_G: Sequence[float], apart_GF: Sequence[Form]) -> tuple[float
     )
 
 
-Signs = tuple[int | None, ...]
+FeatureDirections = tuple[int | None, ...]
 """`signs_F`: direction in which own groups move each feature, 0 for neither, None if unknown."""
 
 
@@ -77,7 +77,7 @@ class FormTrend(msgspec.Struct, frozen=True, kw_only=True):
     squares_F: tuple[float, ...] = (0.0,) * len(FORM_FIGURES)
 
     @property
-    def signs_F(self) -> Signs:
+    def signs_F(self) -> FeatureDirections:
         """The direction (1 or -1) in which own groups move each feature, if its sum exceeds SURE_ERRORS
         standard errors, as chance alone does in one case of 22; else 0, or None with fewer than MIN_GROUPS.
 
@@ -109,7 +109,7 @@ def update_trend(pays: FormTrend, moved_PF: Sequence[Sequence[float]]) -> FormTr
     )
 
 
-def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: Signs) -> list[float]:
+def project_push(push_G: Sequence[float], apart_GF: Sequence[Form], signs_F: FeatureDirections) -> list[float]:
     """Returns the nearest push that moves no feature against own groups and flips no sign: right answers are
     never discouraged, wrong ones never encouraged, and what was not pushed is unchanged.
 

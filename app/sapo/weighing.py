@@ -28,7 +28,7 @@ from typing import TypeVar
 import msgspec
 
 from app.sapo.advantages import group_normalised, mean_centred, shifted
-from app.sapo.forms import MIN_PUSH_KEPT, Form, Signs, project_push
+from app.sapo.forms import MIN_PUSH_KEPT, FeatureDirections, Form, project_push
 from app.sapo.groups import informative
 from app.sapo.recipes import Recipe
 
@@ -128,7 +128,7 @@ def weigh(
     own: Sequence[TrainGroup],
     peer: Sequence[TrainGroup],
     own_logprob: float,
-    signs_F: Signs = (),
+    signs_F: FeatureDirections = (),
 ) -> WeighedGroups:
     """Returns the weight of every token of a round's groups.
 
@@ -208,7 +208,7 @@ class _Part:
             (advantage if self.teaches and finished else 0.0,) * length for advantage, finished, length in pairs
         )
 
-    def levelled(self, push_G: Sequence[float], signs_F: Signs) -> Sequence[float]:
+    def levelled(self, push_G: Sequence[float], signs_F: FeatureDirections) -> Sequence[float]:
         """Removes the part of a push that would change the form. An answer with less than MIN_PUSH_KEPT of its
         push left counts as rejected, and a group left without a right answer teaches nothing."""
         if self.group.apart_GF is None or not signs_F or not self.teaches:

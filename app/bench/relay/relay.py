@@ -39,7 +39,7 @@ machine where those take 105 us."""
 
 K = 8
 SPARE_DESCRIPTORS = 300
-PUSHES_PER_HOUR = 360
+STATS_PER_HOUR = 360
 FILL_KEYS = 200
 """Keys that fill the window before the measurement, so that it does not grow during it and batches are full."""
 GONE_KEYS = 40
@@ -230,7 +230,7 @@ def measure_traffic(put: LoadRunner, swarms: Sequence[int], stats_bytes: int, te
             with joined(server, size) as wires:
                 counts = put(wires, list(publish_frames(size, rounds * size, 1))).counts
         a_round = (counts.bytes_in + counts.bytes_out) / (rounds * size)
-        an_hour = (60 * a_round + PUSHES_PER_HOUR * stats_bytes) / 1e6
+        an_hour = (60 * a_round + STATS_PER_HOUR * stats_bytes) / 1e6
         each[str(size)] = {
             "kb_per_round": round(a_round / 1000, 2),
             "items_per_batch": round(counts.items_per_batch, 3),

@@ -31,7 +31,7 @@ NEEDS = {
     "nats": "tests of relays on NATS need",
 }
 
-BUILDS = ("run", "window")
+BUILDING_COMMANDS = ("run", "window")
 """Commands whose first start builds llama.cpp in the background; `./shoal` alone is one of them."""
 
 
@@ -52,7 +52,7 @@ def start(root: str, arguments: list[str]) -> int:
             fresh = True
     if arguments[:1] == ["test"]:
         _try_optional(root)
-    elif (not arguments or arguments[0] in BUILDS) and (fresh or "--solo" not in arguments):
+    elif (not arguments or arguments[0] in BUILDING_COMMANDS) and (fresh or "--solo" not in arguments):
         _begin_building(root)  # alone, nothing is fetched that the set-up did not ask for anyway
     return pythons.hand_over(command, stamp.python_of(root), variables(root))
 

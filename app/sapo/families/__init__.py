@@ -4,9 +4,9 @@ Families of one kind share a file below; each is one record (`app.sapo.families.
 mean) with the functions it needs above it. To add one: write the record in the file of its kind, named as the
 library names the data set (`PRIME_FACTORIZATION` in `integers` is a short one to begin from), and name it at
 the end of the table below; give it rows in `tests/sapo/families/answers.toml`; run `./shoal translations` for
-its title. `tests/sapo/test_families.py` and `test_hostile.py` then hold it to the rules of all: -k NAME runs
-them for it alone, and `./shoal bench puzzles NAME` measures it. What several families share is in `scores`, in
-`contents`, in `wording` and in `app.sapo.reading`.
+its title. `tests/sapo/test_families.py` and `tests/sapo/scoring/test_hostile.py` then hold it to the rules of
+all: -k NAME runs them for it alone, and `./shoal bench puzzles NAME` measures it. What several families share
+is in `scores`, in `contents`, in `wording` and in `app.sapo.reading`.
 
 A ladder is part of a question's meaning: if the questions of a level change, or their wording, or their content
 (which decides what is held out), raise LEVELS by one. Peers with different ladders then ignore each other's

@@ -23,7 +23,7 @@ MAX_MESSAGES = 20
 seconds, do not displace what this computer sent."""
 MAX_BYTES = 64 * 1024
 """Maximum bytes kept of all messages together, half for each direction."""
-MAX_MESSAGE_BYTES = 16 * 1024
+MAX_KEPT_MESSAGE_BYTES = 16 * 1024
 """Maximum bytes kept of one message; the text says how much is omitted. A batch exceeds it, a single group
 rarely."""
 HOUR_MIN = 60
@@ -144,7 +144,7 @@ class Ledger:
 
     def _note(self, way: _Direction, frame: bytes) -> None:
         way.count(int(self._clock() // 60), len(frame))
-        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:MAX_MESSAGE_BYTES]
+        raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:MAX_KEPT_MESSAGE_BYTES]
         way.keep(_KeptMessage(next(self._numbers), self._wall(), len(frame), raw))
         self._shown = None
 
@@ -175,7 +175,7 @@ def _without_proof(frame: bytes) -> bytes:
 
 def _message(at: float, outgoing: bool, size: int, raw: bytes) -> LoggedMessage:
     kind, text = _kind(raw), raw.decode(errors="replace")
-    if size > MAX_MESSAGE_BYTES:
+    if size > MAX_KEPT_MESSAGE_BYTES:
         text += f" … ({size - len(raw)} bytes more)"
     elif outgoing and kind == "pub":
         text += _unpacked(raw)

@@ -216,7 +216,7 @@ class PeerBuffer:
         return list(self._out)
 
     def give_back(self, blamed: bool = True) -> None:
-        """Makes the groups that are out ready again, because their round was lost. `blamed`: the trainer died
+        """Returns the groups in use to the ready ones, because their round was lost. `blamed`: the trainer died
         on them; a group that was out at two such deaths is dropped."""
         for group in self._out:
             if not blamed or group.id not in self._suspects:

@@ -50,7 +50,7 @@ class UpdateCard(QWidget):
 
 
 class UpdateLine(Card):
-    """A line on the overview: that a new version exists or, once, the question whether to check for any."""
+    """A line on the overview that announces a new version or, once, asks whether to check for updates."""
 
     def __init__(self, ask: UpdateActions, look: object) -> None:
         super().__init__("news")

@@ -190,7 +190,7 @@ class Desktop:
         self._application.quit()
 
     def remove_all(self) -> None:
-        """Stops learning, removes everything that Shoal stores, and ends."""
+        """Stops learning, removes everything that Shoal stores, and quits the app."""
         self._uproot()
         data_folder.remove_everything(self.window, self._home)
         self._application.quit()

@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Adds a dropped model (GGUF file or folder) to the models; opens a table as own questions."""
+        """Adds a dropped model (GGUF file or folder) to the models; opens a table as a question set."""
         for path in _dropped(event):
             event.acceptProposedAction()
             if path.lower().endswith(SET_SUFFIXES):

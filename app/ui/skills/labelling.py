@@ -43,7 +43,7 @@ _FIRST = 3
 
 
 class LabelPanel(SkillPanel):
-    """Labels tables by the skill `known`. `make` makes the job that runs the command."""
+    """Labels tables with the skill `known`. `make` creates the job that runs the command."""
 
     _read = Signal(object)
 

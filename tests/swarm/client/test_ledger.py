@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.swarm.client.status import HIDDEN, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_MESSAGES, UNPACKED, Ledger
+from app.swarm.client.status import HIDDEN, MAX_BYTES, MAX_KEPT_MESSAGE_BYTES, MAX_MESSAGES, UNPACKED, Ledger
 from app.swarm.client.underway import _packed
 from app.swarm.invite.invite import Invite
 from app.swarm.invite.private import mint
@@ -62,10 +62,9 @@ def test_long_messages_are_shortened_and_say_so() -> None:
     for _ in range(5):
         ledger.record_received(batch)
     sent, last = ledger.messages
-    assert (
-        sent.outgoing and last.size == len(batch) and last.text.startswith(batch[:MAX_MESSAGE_BYTES].decode())
-    )
-    assert last.text.endswith(f" … ({len(batch) - MAX_MESSAGE_BYTES} bytes more)")
+    assert sent.outgoing and last.size == len(batch)
+    assert last.text.startswith(batch[:MAX_KEPT_MESSAGE_BYTES].decode())
+    assert last.text.endswith(f" … ({len(batch) - MAX_KEPT_MESSAGE_BYTES} bytes more)")
 
 
 def pub(number: int, text: str) -> Pub:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.sapo.questions import Coordinates, generate
-from app.swarm.client.status import MAX_MESSAGE_BYTES, Ledger
+from app.swarm.client.status import MAX_KEPT_MESSAGE_BYTES, Ledger
 from app.swarm.identity.identity import node_name
 from app.swarm.wire import protocol
 from app.swarm.wire.body import Body, Encoding, WireTask, seal
@@ -85,7 +85,7 @@ def test_what_went_out_is_read_as_puzzle_and_answers(enc: Encoding) -> None:
 
 def test_of_a_long_batch_the_beginning_is_read() -> None:
     frame = batch(40)
-    assert len(frame) > MAX_MESSAGE_BYTES
+    assert len(frame) > MAX_KEPT_MESSAGE_BYTES
     (message,) = told((False, frame))
     found = groups(message)
     assert 5 < len(found) < 40
