@@ -250,10 +250,8 @@ def test_the_keys_of_the_terminal_view(model: Path, tmp_path: Path) -> None:
     before = termios.tcgetattr(terminal)[3]
     read_until(terminal, " s ago")
     assert not termios.tcgetattr(terminal)[3] & termios.ECHO  # keys are heard at once, and not shown
-    os.write(terminal, b"?")
-    assert "stops safely and leaves this view" in read_until(terminal, "recipe")
-    os.write(terminal, b"?p")
-    assert "resume" in read_until(terminal, "resume")
+    os.write(terminal, b"?p")  # what means nothing is left alone
+    read_until(terminal, "resume")
     os.write(terminal, b"\x1b[A" + b"p")
     read_until(terminal, "pause")
     os.write(terminal, b"qqq")

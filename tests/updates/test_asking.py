@@ -17,7 +17,6 @@ from app.install import InstallError
 from app.install.updates import asking as known
 from app.install.updates import installed
 from app.install.updates.asking import Known, ask
-from tests.packs.test_fetch import Proxy
 from tests.packs.wheels import Host
 from tests.updates.releases import LIST, NOW, plain, release, signed, trust
 
@@ -135,6 +134,27 @@ def test_the_request_says_nothing_about_this_computer(tmp_path: Path) -> None:
         assert sorted(first.decode().split("\r\n")) == ["", "", *sorted(shown.split("\n"))]
         assert first.decode().startswith(shown.split("\n")[0])
         assert others[0] == first, "it cannot tell the second question from the first"
+
+
+class Proxy(threading.Thread):
+    """Answers whatever is asked with the same."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.answer = answer
+        self.seen: list[bytes] = []
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def run(self) -> None:
+        while True:
+            try:
+                one, _ = self.socket.accept()
+            except OSError:
+                return
+            with one:
+                self.seen.append(one.recv(65536).split(b"\r\n")[0])
+                one.sendall(self.answer)
 
 
 def test_a_proxy_that_wants_a_login_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
