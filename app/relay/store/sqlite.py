@@ -153,7 +153,9 @@ class SQLite:
         self, wanted: Sequence[WantedQuestions], k: int, exclude_author: bytes, weight: Weight
     ) -> list[ArchivedGroup]:
         def work() -> tuple[list[ArchivedGroup], int]:
-            return self._day.sample(wanted, k, exclude_author, weight), self._day.count()
+            oldest_ms = int(self._wall() * 1000) - DAY_MS  # those that expired since the last pruning
+            drawn = self._day.sample(wanted, k, exclude_author, weight)
+            return [one for one in drawn if one.arrived_ms >= oldest_ms], self._day.count()
 
         found: list[ArchivedGroup]
         found, self.archived = await self._do(work)
