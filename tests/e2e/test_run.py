@@ -246,19 +246,23 @@ def test_the_keys_of_the_terminal_view(model: Path, tmp_path: Path) -> None:
         os.chdir(ROOT)
         arguments = command("run", "--solo", "--model", model, "--home", tmp_path, *SMALL)
         os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color"})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    before = termios.tcgetattr(terminal)[3]
-    read_until(terminal, " s ago")
-    assert not termios.tcgetattr(terminal)[3] & termios.ECHO  # keys are heard at once, and not shown
-    os.write(terminal, b"?p")  # what means nothing is left alone
-    read_until(terminal, "resume")
-    os.write(terminal, b"\x1b[A" + b"p")
-    read_until(terminal, "pause")
-    os.write(terminal, b"qqq")
-    read_until(terminal, "is saved in")
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert termios.tcgetattr(terminal)[3] & termios.ECHO == before & termios.ECHO
+    try:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        before = termios.tcgetattr(terminal)[3]
+        read_until(terminal, " s ago")
+        assert not termios.tcgetattr(terminal)[3] & termios.ECHO  # keys are heard at once, and not shown
+        os.write(terminal, b"?p")  # what means nothing is left alone
+        read_until(terminal, "resume")
+        os.write(terminal, b"\x1b[A" + b"p")
+        read_until(terminal, "pause")
+        os.write(terminal, b"qqq")
+        read_until(terminal, "is saved in")
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert termios.tcgetattr(terminal)[3] & termios.ECHO == before & termios.ECHO
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # it leads a session of its own
 
 
 def read_until(terminal: int, wanted: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import psutil
 import pytest
 
+from app.node.data.question_sets import stored_sets
+from app.skills.skill import Skill
 from tests.e2e.shoal import Running, shoal
 from tests.serve.served import served
 
@@ -35,6 +38,30 @@ def ask(home: Path, name: str, text: str) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def assert_answers_alike(home: Path, exported: Path) -> None:
+    """llama-cpp-python, which knows the exported file alone, answers the table's rows as Shoal does."""
+    llama_cpp = pytest.importorskip("llama_cpp")
+    table, labelled = home.parent / "rows.csv", home.parent / "labelled.csv"
+    texts = [question for question, _ in TABLES["Two more"]]
+    table.write_text("\n".join(["question", *texts]) + "\n")
+    done = shoal("ask", "two-more", "--file", table, "--out", labelled, "--home", home)
+    assert done.returncode == 0, done.stderr
+    with labelled.open(encoding="utf-8-sig") as file:
+        here = [row["answer"] for row in csv.DictReader(file)]
+    made = next(one.made for one in stored_sets(home) if one.made.name == "Two more")
+    model = llama_cpp.Llama(str(exported / "model.gguf"), n_ctx=0, seed=0, verbose=False)
+    there = []
+    for text in texts:
+        asked = [dict(one) for one in Skill(made).prompt(text)]
+        said = model.create_chat_completion(asked, temperature=0, repeat_penalty=1, max_tokens=16)
+        there.append(said["choices"][0]["message"]["content"].strip())
+    model.close()
+    alike = sum(one.strip() == other for one, other in zip(here, there, strict=True))
+    assert alike >= len(texts) - 1, [
+        pair for pair in zip(texts, here, there, strict=True) if pair[1] != pair[2]
+    ]
 
 
 @pytest.mark.long
@@ -71,6 +98,7 @@ def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "What is 0 + 2?" in (to / "README.md").read_text()
+    assert_answers_alike(home, to)
 
     with served(home) as server:
         assert server.models == ["starter", "puzzles", "even-or-odd", "two-more"]
