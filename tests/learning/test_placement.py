@@ -92,12 +92,11 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
     ended = placement_questions.finish(found)
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
     assert len(ended.right_answers) == placement.LESSON_ANSWERS and not ended.in_progress
-    assert (
-        placement.families_to_retry(ended, 1) == () and placement.families_to_retry(ended, 2) == ended.unasked
-    )
-    later = placement.after_retries(ended, [tried("countdown", 0, 2), tried("n_queens", 2, 2)], 2)
+    assert [placement.family_to_try(ended, (), round) for round in (1, 2)] == ["n_queens", "countdown"]
+    later = placement.after_trial(ended, "countdown", 0, (0,) * 8, ())
+    later = placement.after_trial(later, "n_queens", 0, (1, 1, 0, 0), (0,) * 4)
     assert later.joined == {"n_queens": 0} and later.unasked == () and "countdown" in later.waiting
-    assert placement.families_to_retry(later, 4) == ()
+    assert placement.without_hopeless(later, ["n_queens"]).joined == {}
 
 
 def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
