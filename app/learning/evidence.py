@@ -78,4 +78,14 @@ def odds_lower(pairs: Sequence[tuple[Evidence, Evidence]], by: float = 0.0) -> f
     total = sum(now.n for now, _ in known)
     fall = sum(now.n / total * (before.mean - now.mean) for now, before in known)
     error = math.hypot(*(now.n / total * math.hypot(now.error(), before.error()) for now, before in known))
-    return _NORMAL.cdf((fall - by) / error)
+    return odds_above(fall, error, by)
+
+
+def odds_above(found: float, error: float, by: float = 0.0) -> float:
+    """Returns the probability that a figure measured with this standard error is truly above `by`, under the
+    normal approximation.
+
+    >>> round(odds_above(0.1, 0.05), 3), odds_above(0.1, 0.0, by=0.2)
+    (0.977, 0.0)
+    """
+    return _NORMAL.cdf((found - by) / error) if error else float(found > by)

@@ -41,6 +41,8 @@ MIN_ANSWERS, MIN_AUTHORS = 8, 2
 """Minimum answers of a family and level, and minimum independent authors unless one of them is vouched for."""
 MAX_ANSWERS = 48
 """Maximum answers of a family in a round; at most half of them by one author."""
+JUDGED_AGAIN = 8
+"""Answers are judged again when one in so many groups is new."""
 DONE_SHARE = 0.7
 """A family whose own answers are right this often is practised with peers' groups instead."""
 _FAST, _SLOW = 0.6, 0.9  # what is left of old observations after a round in which the family was taught
@@ -93,11 +95,30 @@ class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, _ in Counter(self.answers).most_common())
 
 
+class Judged:
+    """Remembers which answers of each family and level may be imitated. It judges them again, which takes
+    tenths of a second, once so many groups came that it could matter; newer ones wait until then."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[frozenset[str], set[str], dict[str, list[str]]]] = {}
+
+    def teachable(self, groups: Sequence[GroupRecord], trusted: set[str]) -> dict[str, list[str]]:
+        """As `agreement.teachable`."""
+        place = (groups[0].coordinates.family, groups[0].coordinates.level)
+        ids = frozenset(group.id for group in groups)
+        before, whose, kept = self._known.get(place, (frozenset(), set(), {}))
+        if whose != trusted or len(ids - before) * JUDGED_AGAIN >= len(ids):
+            kept = teachable(groups, trusted)
+            self._known[place] = (ids, trusted, kept)
+        return kept
+
+
 def families_with_answers(
     groups: Iterable[GroupRecord],
     able: Callable[[str, int], bool],
     vouched: Callable[[str], bool],
     taught: Mapping[str, int],
+    judged: Judged,
 ) -> list[FamilyAnswers]:
     """Returns, for each family that may be taught (`able`, by family and level), the answers of its easiest
     level with enough of them. `vouched`: whether an author, by key, is trusted without a second one. `taught`:
@@ -108,7 +129,7 @@ def families_with_answers(
             places.setdefault((group.coordinates.level, group.coordinates.family), []).append(group)
     found: dict[str, FamilyAnswers] = {}
     for (level, family), some in sorted(places.items(), key=lambda one: one[0]):
-        if family not in found and len(answers := choose_answers(some, vouched, taught)) >= MIN_ANSWERS:
+        if family not in found and len(answers := choose_answers(some, vouched, taught, judged)) >= MIN_ANSWERS:
             found[family] = FamilyAnswers(family=family, level=level, answers=answers)
     return list(found.values())
 
@@ -182,7 +203,7 @@ def after_teaching(
 
 
 def choose_answers(
-    groups: Sequence[GroupRecord], vouched: Callable[[str], bool], taught: Mapping[str, int]
+    groups: Sequence[GroupRecord], vouched: Callable[[str], bool], taught: Mapping[str, int], judged: Judged
 ) -> tuple[PeerAnswer, ...]:
     """Returns at most MAX_ANSWERS right answers of one family and level, at most half of them by one author
     unless that author is vouched for. Answers of groups that were taught least often come first (`taught`: how
@@ -191,7 +212,7 @@ def choose_answers(
     trusted = {key for key in authors if vouched(key)}
     if len(authors) < MIN_AUTHORS and not trusted:
         return ()
-    kept = teachable(groups, trusted)
+    kept = judged.teachable(groups, trusted)
     by_author: dict[str, list[tuple[_Rank, PeerAnswer]]] = {}
     for group in groups:
         times = taught.get(group.id, 0)

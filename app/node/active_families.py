@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import safe_line
-from app.learning import placement_questions
-from app.learning.imitation import DONE_SHARE, FamilyAnswers, FamilyTaught, families_with_answers
+from app.learning.imitation import DONE_SHARE, FamilyAnswers, FamilyTaught, Judged, families_with_answers
 from app.learning.placement import (
     MAX_ACTIVE,
     OwnExample,
@@ -56,6 +55,7 @@ class ActiveFamilies:
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._named = settings.families
         self._imitated: frozenset[str] = frozenset()
+        self._judged = Judged()
         self._found: Placement | None = None
         self._placing: Placement | None = None
         self.enough = False
@@ -124,8 +124,6 @@ class ActiveFamilies:
         if self._swarm is not None:  # groups that arrive meanwhile wait
             self._swarm.practise_families(())
             self._swarm.want_to_imitate(tuple(candidates))
-            if before is not None:
-                before = placement_questions.peer_solved_first(before, self._swarm.solved_families())
         return await placing.continue_placement(tools, candidates, before, enough=self.enough)
 
     def family_to_try(self, state: NodeState) -> tuple[str, int] | None:
@@ -158,7 +156,7 @@ class ActiveFamilies:
         self._swarm.want_to_imitate([one for one in candidates if one not in found.in_play or one in weak])
         waiting = buffer.waiting_groups()
         return await asyncio.to_thread(
-            families_with_answers, waiting, able, buffer.vouches, buffer.times_taught.copy()
+            families_with_answers, waiting, able, buffer.vouches, buffer.times_taught.copy(), self._judged
         )
 
     @staticmethod

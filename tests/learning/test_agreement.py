@@ -106,7 +106,7 @@ def author(number: int, place: tuple[str, int], way: str = "") -> list[GroupReco
 
 def taught(groups: list[GroupRecord]) -> list[tuple[str, str]]:
     """The (question, answer) pairs of a lesson, which has at least MIN_ANSWERS."""
-    chosen = imitation.choose_answers(groups, lambda key: False, {})
+    chosen = imitation.choose_answers(groups, lambda key: False, {}, imitation.Judged())
     return [(one.question, one.completion) for one in chosen] if len(chosen) >= MIN_ANSWERS else []
 
 

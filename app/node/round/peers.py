@@ -58,11 +58,6 @@ class NodeSwarm(Protocol):
         """Sets the families whose right answers are fetched to be imitated; their groups wait in the buffer."""
         ...
 
-    def solved_families(self) -> frozenset[str]:
-        """Returns the families in which peers are known to have right answers. Only a hint: a relay or a peer
-        may claim any."""
-        ...
-
     def count_taught(self, ids: Collection[str]) -> None:
         """Called when a round is saved that imitated answers of these waiting groups."""
         ...

@@ -154,10 +154,6 @@ class SwarmMember:
         self._save_waiting()
         self._refresh()
 
-    def solved_families(self) -> frozenset[str]:
-        status = self._client.status if self._client is not None else None
-        return self.buffer.families | frozenset(status.families or () if status else ())
-
     def settle_round(
         self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
     ) -> None:

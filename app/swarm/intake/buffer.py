@@ -136,11 +136,6 @@ class PeerBuffer:
                 self._insert(group)
 
     @property
-    def families(self) -> frozenset[str]:
-        """Families of all ready and waiting groups: peers have right answers to their questions."""
-        return frozenset(one.coordinates.family for one in (*self._ready.values(), *self._waiting.values()))
-
-    @property
     def knows_trained_families(self) -> bool:
         """True once `set_trained_families` was called; until then no group waits."""
         return self._active is not None

@@ -64,7 +64,6 @@ class Shelf:
         self.waiting: list[GroupRecord] = []
         self.thanked: list[str] = []
         self.times_taught = Counter[str]()
-        self.solved: frozenset[str] = frozenset()
         self.shares: list[float] = []
 
     def open(
@@ -95,9 +94,6 @@ class Shelf:
 
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
-
-    def solved_families(self) -> frozenset[str]:
-        return self.solved
 
     def want_to_imitate(self, families: Sequence[str]) -> None:
         self.wanted = tuple(families)
