@@ -3746,10 +3746,6 @@ answer: a*b</translation>
    <translation>Einstufung</translation>
   </message>
   <message>
-   <source>trying other kinds of puzzles</source>
-   <translation>probiert andere Arten von Rätseln</translation>
-  </message>
-  <message>
    <source>looking for puzzles that suit it</source>
    <translation>sucht Rätsel, die zu ihm passen</translation>
   </message>
