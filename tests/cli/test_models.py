@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -22,20 +21,13 @@ from app.node.data.library import Library, ModelEntry, Training
 from app.node.healing import family_titles
 from app.swarm.identity import keyrings
 from engines.files import write_json
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 
 
-def models(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", "models", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=120,
-        stdin=options.pop("stdin", subprocess.DEVNULL),
-        **options,
-    )
+def models(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return inside.shoal("models", *arguments, **variables)
 
 
 def listed(home: Path) -> dict[str, Any]:
@@ -137,7 +129,7 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
-    done = models(*arguments, "--home", tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "0"})
+    done = models(*arguments, "--home", tmp_path, HF_HUB_OFFLINE="0")
     assert done.returncode == code and words in done.stderr and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
 
@@ -211,11 +203,11 @@ def test_a_token_is_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: Path) -> None:
-    nothing_there = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9"}  # asking it would wait and try again
-    done = models("get", "smolm2-135", "--home", tmp_path, env=nothing_there)
+    nobody = "http://127.0.0.1:9"  # asking it would wait and try again
+    done = models("get", "smolm2-135", "--home", tmp_path, HF_ENDPOINT=nobody)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.strip() == "shoal: There's no model called smolm2-135; the nearest is smollm2-135m."
-    done = models("get", "smolm2-135", "--json", "--home", tmp_path, env=nothing_there)
+    done = models("get", "smolm2-135", "--json", "--home", tmp_path, HF_ENDPOINT=nobody)
     assert json.loads(done.stdout)["event"] == "failed"
 
 

@@ -22,6 +22,7 @@ import pytest
 
 from app.node.data.home import model_mark
 from app.node.history import checkpoint
+from tests import inside
 from tests.e2e.shoal import (
     PATIENCE_S,
     QUICK_PROBES,
@@ -185,8 +186,8 @@ def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
     assert "No round is saved yet" in node.said
 
 
-def refused(code: int, *arguments: str | Path, **options: object) -> str:
-    done = shoal("run", "--solo", *arguments, **options)
+def refused(code: int, *arguments: str | Path) -> str:
+    done = inside.shoal("run", "--solo", *arguments)
     assert done.returncode == code, done.stderr
     assert done.stdout == "" and "Traceback" not in done.stderr
     (line,) = done.stderr.splitlines()

@@ -1,0 +1,33 @@
+"""A command in the test's own process: what it prints, refuses and returns, without the second that starting
+a process takes. Signals, terminals, imports and other processes need a real one."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import keyring.core
+import pytest
+from keyring.backends import null
+
+from app.cli import __main__ as cli
+
+
+def shoal(*arguments: str | Path, said: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """`./shoal ARGUMENTS` with `said` on its standard input, no terminal and nobody's keyring."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    words = list(map(str, arguments))
+    with pytest.MonkeyPatch.context() as changed, redirect_stdout(out), redirect_stderr(err):
+        changed.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode()), "utf-8", "replace"))
+        changed.setattr(keyring.core, "_keyring_backend", null.Keyring())
+        for name, text in variables.items():
+            changed.setenv(name, text)
+        try:
+            code = cli.main(words)
+        except SystemExit as end:  # argparse's
+            code = end.code if isinstance(end.code, int) else 0
+    told, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(words, code, told, complained)
