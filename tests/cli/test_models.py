@@ -134,6 +134,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], co
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
     """`run --model Owner/Name` takes it from the data folder; its training is listed under its name."""
     place = Shelf(tmp_path).model_folder("Some/Starter")

@@ -101,6 +101,7 @@ def played(node: Running) -> list[int]:
     return [event["round"] for event in node.events if event["event"] == "round"]
 
 
+@pytest.mark.long
 def test_a_node_gives_way_is_killed_while_paused_and_goes_on_with_the_next_round(home: Home) -> None:
     with home.node() as node:
         node.wait_for_kind("round")

@@ -266,7 +266,7 @@ def test_neither_a_stray_module_nor_a_deleted_folder_gets_in_the_way(
     (stray / "json.py").write_text("raise SystemExit('imported from PYTHONPATH')")
     gone = tmp_path / "gone"
     gone.mkdir()
-    started = f"cd {gone}; rmdir {gone}; exec {sys.executable} {first_start.project / 'shoal'} run"
+    started = f"cd {gone}; rmdir {gone}; exec {sys.executable} '{first_start.project}/shoal' run"
     done = subprocess.run(
         ["sh", "-c", started],
         env={**os.environ, "PYTHONPATH": str(stray), "LD_LIBRARY_PATH": str(stray)},

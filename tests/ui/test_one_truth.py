@@ -159,9 +159,7 @@ def test_limits(seen: Seen, home: Path) -> None:
     seen.soon(lambda: seen.shown("cpu_limit") == 44)
 
 
-@pytest.mark.parametrize("at_login", [True, False])
 def test_folder(
-    at_login: bool,
     seen: Seen,
     home: Path,
     tmp_path: Path,
@@ -171,8 +169,7 @@ def test_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(QMessageBox, "exec", lambda _: 0)
-    if at_login:
-        seen.set("start_at_login", True)
+    seen.set("start_at_login", True)
     to = tmp_path / "elsewhere" / "shoal"
     seen.desktop.move_data(to)
     assert place.default_home() == to and not (home / "settings.json").exists()
@@ -182,7 +179,7 @@ def test_folder(
             again.desktop.window.go(page)
             texts = [label.text() for label in again.desktop.window._pages[page].findChildren(QLabel)]
             assert str(to) in texts, page
-        assert login.AutostartSwitch(to).starts_from_here() == again.shown("start_at_login") == at_login
+        assert login.AutostartSwitch(to).starts_from_here() and again.shown("start_at_login")
     finally:
         again.desktop.identity.close()
         again.desktop.control.close()
