@@ -14,6 +14,7 @@ import pytest
 from keyring.backends import null
 
 from app.cli import __main__ as cli
+from app.node.trainer import solo
 
 
 def shoal(*arguments: str | Path, said: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -23,6 +24,7 @@ def shoal(*arguments: str | Path, said: str = "", **variables: str) -> subproces
     with pytest.MonkeyPatch.context() as changed, redirect_stdout(out), redirect_stderr(err):
         changed.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode()), "utf-8", "replace"))
         changed.setattr(keyring.core, "_keyring_backend", null.Keyring())
+        changed.setattr(solo, "refuse_network", lambda: None)  # it would last for all tests that follow
         for name, text in variables.items():
             changed.setenv(name, text)
         try:

@@ -54,7 +54,7 @@ class Trained(NamedTuple):
 @pytest.fixture(scope="module")
 def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     home = tmp_path_factory.mktemp("trained")
-    options = ("--rounds", "3", "--json", "--model", model, "--home", home, "--seed", "1")
+    options = ("--rounds", "3", "--json", "--model", model, "--home", home, "--seed", "1", *QUICK_PROBES)
     return Trained(home, shoal("run", "--solo", *options))
 
 
