@@ -102,7 +102,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
 def test_every_page_says_something_sensible(qtbot: QtBot, window: MainWindow, scene: str) -> None:
     view, expected = SCENES[scene]
     window.resize(1024, 640)
-    for page in window._makers:
+    for page in window._makers if scene == "long names" else ("overview", *expected):
         window.show_view(view)
         window.go(page)
         QApplication.processEvents()
