@@ -124,13 +124,6 @@ def test_company(seen: Seen, home: Path) -> None:
     assert kept(home, "window.json")["company"] == "alone"
 
 
-def test_theme(seen: Seen, home: Path) -> None:
-    assert seen.desktop.theme.palette is not DARK
-    seen.set("theme", "dark")
-    seen.soon(lambda: seen.desktop.theme.palette is DARK)
-    assert kept(home, "window.json")["theme"] == "dark"
-
-
 def test_language(seen: Seen, home: Path, qapp: QApplication) -> None:
     seen.set("language", "de")
     seen.soon(lambda: kept(home, "window.json")["language"] == "de")
@@ -194,3 +187,11 @@ def test_start_at_login(seen: Seen, autostart: LinuxAutostart) -> None:
     seen.soon(lambda: seen.shown("start_at_login") is False)
     login.AutostartSwitch(seen.desktop._home).turn(True)
     seen.soon(lambda: seen.shown("start_at_login") is True)
+
+
+def test_theme(seen: Seen, home: Path) -> None:
+    """The last one here: each window after it would be drawn anew in light."""
+    assert seen.desktop.theme.palette is not DARK
+    seen.set("theme", "dark")
+    seen.soon(lambda: seen.desktop.theme.palette is DARK)
+    assert kept(home, "window.json")["theme"] == "dark"
