@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from app.node.models.trial import answer_tokens
 from engines.contract import Completion
 
@@ -25,6 +27,7 @@ def trial(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_it_measures_predicts_and_remembers(tmp_path: Path) -> None:
     done = trial(tmp_path, "--engine", "torch")
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from app.desktop.login import LinuxAutostart
 from app.node.data import contents, moving, removal
 from app.node.data.home import lock_data_folder
 from app.node.record.errors import NodeError
+from tests import inside
 
 ROOT = Path(__file__).parents[3]
 CONTENT = {
@@ -179,8 +180,7 @@ def test_a_disk_that_is_gone_is_told_and_nothing_is_begun_anew(old: Path, tmp_pa
 
 def test_the_command_tells_and_moves(old: Path, tmp_path: Path) -> None:
     def run(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "app.cli", "data", *options]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+        return inside.shoal("data", *options)
 
     said = json.loads(run("--json").stdout)
     assert said["home"] == str(old) and said["kinds"]["cache"] == 5000
@@ -260,19 +260,7 @@ def test_the_engine_of_an_installed_app_goes_with_the_usual_folder_alone(
 
 def test_the_command_asks_and_names_what_goes_and_what_stays(old: Path) -> None:
     def run(*options: str, answer: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "app.cli", "remove", *options],
-            input=answer,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=120,
-            env={
-                **os.environ,
-                "HOME": str(old.parent),
-                "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
-            },
-        )
+        return inside.shoal("remove", *options, said=answer, HOME=str(old.parent))
 
     assert run().returncode == 2
     asked = run("--everything", answer="no\n")
