@@ -190,7 +190,7 @@ class Client:
         try:
             return await _within(SAMPLE_S, answer)
         finally:
-            self._samples.settle(sample.rid, None)  # if no answer came in time
+            self._samples.give_up(sample.rid)
 
     async def erase(self) -> int | None:
         """Asks the relay to delete all groups that this key has signed; returns how many it deleted. None when
@@ -329,7 +329,7 @@ class Client:
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
             case SampleReply():
-                self._samples.settle(message.rid, message)
+                self._samples.settle(message, now)
             case Err():
                 self._samples.fail(message, now)
                 self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -132,6 +133,30 @@ def test_two_nodes_find_each_others_groups(relay: Relay, tmp_path: Path) -> None
             assert [link.state for link in links] == ["connected"]
         known = KnownRelays(tmp_path / f"{ANN.name}.json")
         assert known.last() is not None and known.get(relay.url) == known.last()[1]
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
+def test_a_slow_line_carries_batches_and_is_not_cut(relay: Relay, tmp_path: Path) -> None:
+    """At 8 kB/s, where 320 kB take 40 s."""
+
+    async def story() -> None:
+        wire = Wire(relay.port)
+        wire.bytes_per_s = 8000
+        async with wire.open() as slow, running(tmp_path, [relay.url]) as (ann, _):
+            long = "".join(map(chr, Random(1).choices(range(0x100, 0x2000), k=4000)))  # hardly compressible
+            for n in range(40):
+                ann.publish(group(n, long), (1, 0))
+            await until(lambda: ann.status.acknowledged == 40)
+            async with running(tmp_path, [slow], BOB) as (bob, links):
+                await until(lambda: bob.status.connected)
+                began, came = time.monotonic(), 0
+                while time.monotonic() - began < 50:  # the relay gave the line up after 45 s
+                    batch = await bob.sample(64)
+                    came += 0 if batch is None else sum(map(len, batch.items))
+                    await asyncio.sleep(0.1)
+            assert came > 100_000 and [link.state for link in links] == ["connected"]
 
     asyncio.run(story())
 
