@@ -76,6 +76,7 @@ class Server:
         self._ending: set[asyncio.Task[None]] = set()
         self._leaving = False
         state.on_ban = self._banned
+        state.on_twins = self._tell_twins
         state.crowded = lambda: len(self.sockets) >= self.sockets.most - self.sockets.most // KNOWN_SHARE
 
     def application(self) -> web.Application:
@@ -286,6 +287,12 @@ class Server:
                     session.closing = True
                     session.count_ended("banned")
                     self._end(connection, "This key or address is banned here.")
+
+    def _tell_twins(self, loser: Session) -> None:
+        twins = [one.session for one in self._connections if one.session.key == loser.key]
+        asked = next((one for one in twins if one.asked), loser)
+        for one in twins:
+            one.tell_of_twin(one is asked)
 
     def _end(self, connection: RelayConnection, reason: str) -> None:
         task = asyncio.get_running_loop().create_task(connection.end(WSCloseCode.POLICY_VIOLATION, reason))

@@ -132,6 +132,8 @@ class RelayState:
         """Scores some groups again; None if checks are off."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
         """Called for every ban, from this relay or another; the server closes connections in it."""
+        self.on_twins: Callable[[Session], None] = lambda session: None
+        """Called when another connection's groups have the numbers of this session's; the server tells both."""
         self.crowded: Callable[[], bool] = lambda: False
         """Returns True while only the places reserved for keys with standing are left."""
         self._wall = wall

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import ssl
 import sys
 import threading
@@ -133,6 +134,31 @@ def test_two_nodes_find_each_others_groups(relay: Relay, tmp_path: Path) -> None
             assert [link.state for link in links] == ["connected"]
         known = KnownRelays(tmp_path / f"{ANN.name}.json")
         assert known.last() is not None and known.get(relay.url) == known.last()[1]
+
+    asyncio.run(story())
+
+
+def test_both_are_told_of_a_copied_data_folder_and_one_is_asked_to_change(relay: Relay, tmp_path: Path) -> None:
+    """Two outboxes with one key and one next number, and other groups in each."""
+
+    async def story() -> None:
+        async with running(tmp_path / "here", [relay.url]) as (here, _):
+            here.publish(group(), (1, 0))
+            await until(lambda: here.status.acknowledged == 1)
+        shutil.copytree(tmp_path / "here", tmp_path / "copy")
+        async with (
+            running(tmp_path / "here", [relay.url]) as (here, _),
+            running(tmp_path / "copy", [relay.url]) as (copy, _),
+        ):
+            await until(lambda: here.status.connected and copy.status.connected)
+            assert here.status.twin is copy.status.twin is None
+            for n in range(1, 7):
+                here.publish(group(n), (1, 0))
+                await until(lambda n=n: here.status.acknowledged == 1 + n)
+                copy.publish(group(n + 100), (1, 0))
+            await until(lambda: copy.status.twin is not None and here.status.twin is not None)
+            assert (here.status.twin, copy.status.twin) == (False, True)
+            assert "new identity" in here.status.sentence, "what a client of before shows"
 
     asyncio.run(story())
 
