@@ -6572,12 +6572,32 @@ answer: a*b</translation>
    <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
   </message>
   <message>
+   <source>Another computer shares as {name} too.</source>
+   <translation>Noch ein Computer teilt als {name}.</translation>
+  </message>
+  <message>
+   <source>One data folder is a copy of the other.</source>
+   <translation>Einer der Datenordner ist eine Kopie des anderen.</translation>
+  </message>
+  <message>
    <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
    <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
   </message>
   <message>
    <source>Next try in {next_try_s} s.</source>
    <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Take a new name here, under Settings or with {command}.</source>
+   <translation>Nimm hier einen neuen Namen, unter Einstellungen oder mit {command}.</translation>
+  </message>
+  <message>
+   <source>Until then, some answers get lost.</source>
+   <translation>Bis dahin gehen einige Antworten verloren.</translation>
+  </message>
+  <message>
+   <source>That computer is asked to take a new name.</source>
+   <translation>Der andere Computer wird gebeten, einen neuen Namen zu nehmen.</translation>
   </message>
   <message>
    <source>{key} says it learned {title} from your model.</source>
@@ -8016,8 +8036,8 @@ answer: a*b</translation>
    <translation>baue daneben eins für AVX2 mit {command}.</translation>
   </message>
   <message>
-   <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>
-   <translation>llama.cpp ist nicht installiert: {how}, oder wähle die Engine torch.</translation>
+   <source>llama.cpp isn't installed: {repair_phrase}.</source>
+   <translation>llama.cpp ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>llama.cpp doesn't load here ({said}):</source>
@@ -8554,10 +8574,6 @@ answer: a*b</translation>
   <message>
    <source>tokenizer.json of {name} is damaged:</source>
    <translation>tokenizer.json von {name} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>llama.cpp isn't installed: {repair_phrase}.</source>
-   <translation>llama.cpp ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>

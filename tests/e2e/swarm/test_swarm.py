@@ -121,6 +121,23 @@ def test_nodes_learn_from_each_other_while_relay_and_node_are_killed(
 
 
 @pytest.mark.long
+def test_two_nodes_with_a_copied_folder_practise_apart_and_both_hear_of_it(
+    relay: Relay, start: Start, tmp_path: Path
+) -> None:
+    assert start("here", relay.url, *SMALL, "--rounds", "2").wait() == 0
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    nodes = [start(name, relay.url) for name in ("here", "copy")]
+    told = [
+        node.wait_for(lambda event: "Another computer shares" in event.get("sentence", "")) for node in nodes
+    ]
+    assert sum("identity new" in event["sentence"] for event in told) == 1
+    assert all(node.stop() == 0 for node in nodes)
+    query = "SELECT family, level, seed, item FROM groups WHERE source = 'own' AND round > 2"
+    here, copy = (set(rows(tmp_path / name, query)) for name in ("here", "copy"))
+    assert here and copy and not here & copy
+
+
+@pytest.mark.long
 def test_a_folder_of_this_computer_is_nobodys_business(relay: Relay, start: Start, tmp_path: Path) -> None:
     """While the relay is away the outbox holds what was published, as it will be sent. That all of it is stored
     once the relay is back, test_nodes_learn_from_each_other_while_relay_and_node_are_killed shows."""

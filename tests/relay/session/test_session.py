@@ -157,6 +157,25 @@ def test_a_number_is_used_once() -> None:
     assert len(talk.state.window) == 2
 
 
+def test_two_nodes_with_one_key_are_noticed_and_one_that_reconnects_is_not() -> None:
+    """A node that comes back sends again what it sent; the copy of a data folder sends other groups under the
+    same numbers. While there is one line of the key, nobody is called a twin."""
+    talk = Talk()
+    told: list[Session] = []
+    talk.state.on_twins = told.append
+    first = talk.session()
+    for number in range(1, 6):
+        assert say(first, talk.pub(key_seq=number)).code == Code.ACCEPTED
+        assert say(first, talk.pub(key_seq=number, level=1)).code == Code.DUPLICATE
+    second = talk.session()
+    for number in range(1, 6):
+        assert say(second, talk.pub(key_seq=number)).code == Code.DUPLICATE
+    assert not told
+    for number in range(1, 6):
+        assert say(second, talk.pub(key_seq=number, level=1)).code == Code.DUPLICATE
+    assert told == [second]
+
+
 def test_nothing_but_stats_before_signing_in() -> None:
     talk = Talk()
     session = talk.session(None)
