@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.desktop import apps
-from app.install.launcher import optional, stamp
+from app.install.launcher import optional, pythons, stamp
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -289,5 +289,5 @@ def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: x\nflags\t\t: fpu avx avx2\n\nflags\t\t: fpu\n")
     assert optional.PROCESSOR == library.PROCESSOR_FILE, "the launcher may import nothing of the engines"
-    assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
+    assert pythons.processor(str(info)) == "fpu avx avx2" and pythons.processor(str(tmp_path / "missing")) == ""
     assert optional.jobs() >= 1

@@ -24,7 +24,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher import install, mirror, pythons, stamp, system
 from app.install.launcher.environment import Environment, setup_lock
 from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
@@ -234,7 +234,7 @@ def _wheel(
         if code or built is None:
             raise SetupError(explain(said, log))
         if native:
-            (folder / PROCESSOR).write_text(processor(), encoding="ascii")
+            (folder / PROCESSOR).write_text(pythons.processor(), encoding="ascii")
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -261,12 +261,12 @@ def _work(folder: Path, what: str) -> Path:
 
 
 def _pip(pip: list[str], work: Path) -> dict[str, str]:
-    return install.for_pip(install.pip_settings(pip[0]), work)
+    return mirror.for_pip(mirror.settings(pip[0]), work)
 
 
 def _made_for(definitions: Mapping[str, str]) -> str:
     """A key for a build: a wheel built with other definitions, or for another processor, has another key."""
-    return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((sorted(definitions.items()), pythons.processor())).encode()).hexdigest()[:12]
 
 
 class Steps:
@@ -296,15 +296,6 @@ def explain(said: list[str], log: Path) -> str:
         f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
         "./shoal setup --engine llamacpp tries again."
     )
-
-
-def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Returns this processor's features as Linux names them; empty on other systems."""
-    try:
-        found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
-    except OSError:
-        return ""
-    return found[1].strip() if found else ""
 
 
 def jobs() -> int:
