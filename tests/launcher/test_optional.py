@@ -205,6 +205,29 @@ def test_it_ends_with_shoal_and_is_continued(project: Path, world: dict[str, str
 
 
 @built_here
+def test_who_waits_goes_on_at_full_speed_from_what_is_compiled(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    Path(world["FAKE_GATE"]).touch()
+    assert finish(launch(project, "run", FAKE_BUILD="wait", **world))[0] == 0
+    until(lambda: "file 20 of 20" in says(project))
+    code, _, err = finish(launch(project, "test", **world))  # the background build would wait for ever
+    assert code == 0 and "Another Shoal is at it" in err and is_there(project), err
+    polite, quick = builds(world)
+    assert (polite[:3], quick[:2]) == ("19 ", "0 ") and quick.endswith(" continued")
+    assert not (project / ".venv" / optional.AWAITED).exists()
+
+
+@built_here
+def test_other_compile_flags_are_another_build(project: Path, world: dict[str, str], launch: Launch) -> None:
+    for flags, count in (("", 1), ("set(A ON)\n", 2)):
+        (project / "packaging" / "requirements" / "llamacpp.cmake").write_text(flags)
+        assert not is_there(project)
+        assert finish(launch(project, "test", **world))[0] == 0
+        assert is_there(project) and len(builds(world)) == count
+
+
+@built_here
 def test_who_wants_none_gets_none(project: Path, world: dict[str, str], launch: Launch) -> None:
     assert finish(launch(project, "run", **{**world, "SHOAL_LLAMACPP": "never"}))[0] == 0
     assert not (project / ".venv" / optional.LOG).exists() and not builds(world)
