@@ -4140,8 +4140,8 @@ answer: a*b</translation>
    <translation>Leerlauf {have} von {need}</translation>
   </message>
   <message>
-   <source>Can't tell if you're at the computer, so it waits.</source>
-   <translation>Unklar, ob du am Computer bist, also wartet es.</translation>
+   <source>Can't tell if you're away, so it waits. Turn on “Also while I use this computer”; hours can limit it.</source>
+   <translation>Wartet, weil es nicht erkennt, ob du weg bist. Schalte „Auch während ich am Computer bin“ ein; Zeiten können es begrenzen.</translation>
   </message>
   <message>
    <source>use of the computer unknown</source>
@@ -5320,6 +5320,10 @@ answer: a*b</translation>
    <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
+   <source>This desktop has never told the system when you're away.</source>
+   <translation>Diese Arbeitsfläche hat dem System noch nie gemeldet, wann du weg bist.</translation>
+  </message>
+  <message>
    <source>{name} didn't answer ({error}).</source>
    <translation>{name} hat nicht geantwortet ({error}).</translation>
   </message>
@@ -5386,6 +5390,22 @@ answer: a*b</translation>
   <message>
    <source>The kernel's report of memory pressure has an unknown shape.</source>
    <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor doesn't answer ({error}).</source>
+   <translation>Der Wayland-Compositor antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>This Wayland compositor doesn't tell how long nobody has used the computer.</source>
+   <translation>Dieser Wayland-Compositor sagt nicht, wie lange niemand am Computer war.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor has closed the connection.</source>
+   <translation>Der Wayland-Compositor hat die Verbindung geschlossen.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor refuses to tell the idle time.</source>
+   <translation>Der Wayland-Compositor gibt die Leerlaufzeit nicht heraus.</translation>
   </message>
   <message>
    <source>Windows didn't tell when the last input was.</source>
@@ -9274,6 +9294,10 @@ answer: a*b</translation>
   <message>
    <source>power supply</source>
    <translation>die Stromversorgung</translation>
+  </message>
+  <message>
+   <source>input idle time (Wayland)</source>
+   <translation>die Zeit ohne Eingabe (Wayland)</translation>
   </message>
   <message>
    <source>input idle time (Windows)</source>
