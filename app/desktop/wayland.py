@@ -70,7 +70,7 @@ class WaylandIdle:
                 names.setdefault(body[8 : 7 + length], name)
         for interface, number in ((b"wl_seat", _SEAT), (b"ext_idle_notifier_v1", _NOTIFIER)):
             if interface not in names:
-                raise SourceError("This Wayland compositor doesn't tell how long nobody has used the computer.")
+                raise SourceError("This Wayland compositor doesn't tell when you're away.")
             text = struct.pack(f"=I{-(-(len(interface) + 1) // 4) * 4}s", len(interface) + 1, interface)
             self._send(_REGISTRY, 0, struct.pack("=I", names[interface]) + text + struct.pack("=II", 1, number))
         self._send(_NOTIFIER, 1, struct.pack("=III", _NOTIFICATION, int(1000 * QUIET_S), _SEAT))

@@ -5396,8 +5396,8 @@ answer: a*b</translation>
    <translation>Der Wayland-Compositor antwortet nicht ({error}).</translation>
   </message>
   <message>
-   <source>This Wayland compositor doesn't tell how long nobody has used the computer.</source>
-   <translation>Dieser Wayland-Compositor sagt nicht, wie lange niemand am Computer war.</translation>
+   <source>This Wayland compositor doesn't tell when you're away.</source>
+   <translation>Dieser Wayland-Compositor sagt nicht, wann du weg bist.</translation>
   </message>
   <message>
    <source>The Wayland compositor has closed the connection.</source>
@@ -6658,6 +6658,10 @@ answer: a*b</translation>
   <message>
    <source>find out which one.</source>
    <translation>Finde heraus, welches.</translation>
+  </message>
+  <message>
+   <source>This processor doesn't know an instruction that the trainer uses.</source>
+   <translation>Dieser Prozessor kennt einen Befehl nicht, den der Trainer benutzt.</translation>
   </message>
   <message>
    <source>The trainer crashed (details are in {log}).</source>

@@ -221,6 +221,7 @@ def _wheel(
     _says(root, _BUILDING.format(where=f"{log} has the progress"))
     work = _work(unfinished, f"{done.name} {version}")
     definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / flags.name)
+    progress.step("downloading llama.cpp's source")
     try:
         shutil.copy2(flags, work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
