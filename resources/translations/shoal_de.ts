@@ -5808,6 +5808,14 @@ answer: a*b</translation>
    <translation>Nichts wurde verändert.</translation>
   </message>
   <message>
+   <source>The name of the data folder {shown} isn't UTF-8:</source>
+   <translation>Der Name des Datenordners {shown} ist kein UTF-8:</translation>
+  </message>
+  <message>
+   <source>choose another one with --home.</source>
+   <translation>Wähle mit --home einen anderen.</translation>
+  </message>
+  <message>
    <source>The data folder {home} belongs to {owner}, and this is root:</source>
    <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
   </message>
@@ -5830,10 +5838,6 @@ answer: a*b</translation>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
    <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>choose another one with --home.</source>
-   <translation>Wähle mit --home einen anderen.</translation>
   </message>
   <message>
    <source>{path} is damaged:</source>
