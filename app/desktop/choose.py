@@ -22,6 +22,7 @@ from app.desktop.login import Autostart, AutostartError
 from app.desktop.macos import MacHeat, MacIdle, MacSaver
 from app.desktop.nvidia import GpuOfOthers, Nvml
 from app.desktop.sensors import CpuOfOthers, MemoryFree, MemoryStalled, PsutilPower, Temperature
+from app.desktop.wayland import WaylandIdle
 from app.desktop.windows import WindowsIdle, WindowsSaver, WindowsScreen
 from app.desktop.x11 import X11Idle, X11Screen
 
@@ -82,7 +83,9 @@ def _linux_idle(environment: Mapping[str, str]) -> FactSource:
         case "x11":
             return FirstThatAnswers(X11Idle(environment["DISPLAY"]), MutterIdle(Bus("SESSION")))
         case "wayland":
-            return FirstThatAnswers(MutterIdle(Bus("SESSION")), LogindIdle(Bus("SYSTEM")))
+            return FirstThatAnswers(
+                MutterIdle(Bus("SESSION")), WaylandIdle(environment), LogindIdle(Bus("SYSTEM"))
+            )
         case _:
             return LogindIdle(Bus("SYSTEM"))
 

@@ -224,10 +224,13 @@ class LogindIdle:
 
     def read(self) -> float:
         """Returns the seconds without input in any session; 0 until the desktop reports "idle". Raises
-        SourceError."""
-        if not expect_boolean(self._bus.property(LOGIND, "IdleHint"), LOGIND):
-            return 0.0
+        SourceError, also of a desktop that has reported neither yet: it may never."""
+        idle = expect_boolean(self._bus.property(LOGIND, "IdleHint"), LOGIND)
         since_us = expect_integer(self._bus.property(LOGIND, "IdleSinceHintMonotonic"), LOGIND)
+        if not idle and not since_us:
+            raise SourceError("This desktop has never told the system when you're away.")
+        if not idle:
+            return 0.0
         return max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - since_us / 1e6)
 
 

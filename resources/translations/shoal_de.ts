@@ -4124,8 +4124,8 @@ answer: a*b</translation>
    <translation>Leerlauf {have} von {need}</translation>
   </message>
   <message>
-   <source>Can't tell if you're at the computer, so it waits.</source>
-   <translation>Unklar, ob du am Computer bist, also wartet es.</translation>
+   <source>Can't tell if you're away, so it waits. Turn on “Also while I use this computer”; hours can limit it.</source>
+   <translation>Wartet, weil es nicht erkennt, ob du weg bist. Schalte „Auch während ich am Computer bin“ ein; Zeiten können es begrenzen.</translation>
   </message>
   <message>
    <source>use of the computer unknown</source>
@@ -5304,6 +5304,10 @@ answer: a*b</translation>
    <translation>{name} hat nicht mit einem Profil geantwortet.</translation>
   </message>
   <message>
+   <source>This desktop has never told the system when you're away.</source>
+   <translation>Diese Arbeitsfläche hat dem System noch nie gemeldet, wann du weg bist.</translation>
+  </message>
+  <message>
    <source>{name} didn't answer ({error}).</source>
    <translation>{name} hat nicht geantwortet ({error}).</translation>
   </message>
@@ -5370,6 +5374,22 @@ answer: a*b</translation>
   <message>
    <source>The kernel's report of memory pressure has an unknown shape.</source>
    <translation>Der Kernel meldet den Speicherdruck in unbekannter Form.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor doesn't answer ({error}).</source>
+   <translation>Der Wayland-Compositor antwortet nicht ({error}).</translation>
+  </message>
+  <message>
+   <source>This Wayland compositor doesn't tell when you're away.</source>
+   <translation>Dieser Wayland-Compositor sagt nicht, wann du weg bist.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor has closed the connection.</source>
+   <translation>Der Wayland-Compositor hat die Verbindung geschlossen.</translation>
+  </message>
+  <message>
+   <source>The Wayland compositor refuses to tell the idle time.</source>
+   <translation>Der Wayland-Compositor gibt die Leerlaufzeit nicht heraus.</translation>
   </message>
   <message>
    <source>Windows didn't tell when the last input was.</source>
@@ -5772,6 +5792,14 @@ answer: a*b</translation>
    <translation>Nichts wurde verändert.</translation>
   </message>
   <message>
+   <source>The name of the data folder {shown} isn't UTF-8:</source>
+   <translation>Der Name des Datenordners {shown} ist kein UTF-8:</translation>
+  </message>
+  <message>
+   <source>choose another one with --home.</source>
+   <translation>Wähle mit --home einen anderen.</translation>
+  </message>
+  <message>
    <source>The data folder {home} belongs to {owner}, and this is root:</source>
    <translation>Der Datenordner {home} gehört {owner}, und dies ist root:</translation>
   </message>
@@ -5794,10 +5822,6 @@ answer: a*b</translation>
   <message>
    <source>The data folder {home} can't be made ({strerror}):</source>
    <translation>Der Datenordner {home} lässt sich nicht anlegen ({strerror}):</translation>
-  </message>
-  <message>
-   <source>choose another one with --home.</source>
-   <translation>Wähle mit --home einen anderen.</translation>
   </message>
   <message>
    <source>{path} is damaged:</source>
@@ -6630,6 +6654,10 @@ answer: a*b</translation>
   <message>
    <source>find out which one.</source>
    <translation>Finde heraus, welches.</translation>
+  </message>
+  <message>
+   <source>This processor doesn't know an instruction that the trainer uses.</source>
+   <translation>Dieser Prozessor kennt einen Befehl nicht, den der Trainer benutzt.</translation>
   </message>
   <message>
    <source>The trainer crashed (details are in {log}).</source>
@@ -9262,6 +9290,10 @@ answer: a*b</translation>
   <message>
    <source>power supply</source>
    <translation>die Stromversorgung</translation>
+  </message>
+  <message>
+   <source>input idle time (Wayland)</source>
+   <translation>die Zeit ohne Eingabe (Wayland)</translation>
   </message>
   <message>
    <source>input idle time (Windows)</source>

@@ -58,6 +58,10 @@ def test_the_login_managers_idle_time(stand_in: StandInBus) -> None:
     stand_in.own(LOGIND.name)
     idle = LogindIdle(Bus("SYSTEM"))
     stand_in.property(LOGIND.interface, "IdleHint", "b", False)
+    stand_in.property(LOGIND.interface, "IdleSinceHintMonotonic", "t", 0)
+    with pytest.raises(SourceError, match="never told"):  # KDE's, and whoever starts a compositor alone
+        idle.read()
+    stand_in.property(LOGIND.interface, "IdleSinceHintMonotonic", "t", 17)
     assert idle.read() == 0.0
     stand_in.property(LOGIND.interface, "IdleHint", "b", True)
     since_us = int((time.clock_gettime(time.CLOCK_MONOTONIC) - 300) * 1e6)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from app.install.launcher import environment, install, pythons, stamp, system
+from app.install.launcher import environment, install, mirror, pythons, stamp, system
 from app.install.launcher.environment import TOOLS
 from app.install.launcher.install import ProgressLine
 from app.install.launcher.pythons import SetupError
@@ -52,6 +52,7 @@ def test_without_any_pip_the_exact_command_is_printed(tmp_path: Path, monkeypatc
     monkeypatch.setattr(system, "manager", lambda: "apt-get")
     monkeypatch.setattr(system, "privilege", lambda: None)
     version = ".".join(map(str, sys.version_info[:2]))
+    monkeypatch.setattr(system, "by_root", lambda command: f"`sudo {command}`")
     command = f"`sudo apt-get install --yes --no-install-recommends python{version}-venv`"
     with pytest.raises(SetupError) as caught:
         environment._make_venv(str(debian_python(tmp_path)), tmp_path / "venv")
@@ -210,3 +211,42 @@ def debian_python(folder: Path) -> Path:
     )
     python.chmod(0o755)
     return python
+
+
+def test_a_mirror_that_only_uv_knows_is_pips_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv" / "uv.toml").write_text(
+        '[[index]]\nurl = "https://of-the-file/simple"\ndefault = true\n[pip]\nfind-links = ["/a", "/b"]\n'
+    )
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_CONFIG_FILE", "UV_FIND_LINKS", "UV_NO_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://of-pip/simple")
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    found = mirror.settings(pythons.base_python())
+    pip, uv = mirror.for_pip(found, tmp_path), mirror.for_uv(found, tmp_path)
+    assert pip["PIP_INDEX_URL"] == uv["UV_DEFAULT_INDEX"] == "https://of-the-file/simple"
+    assert (pip["PIP_FIND_LINKS"], uv["UV_FIND_LINKS"]) == ("/a /b", "/a,/b") and uv["UV_NO_CONFIG"] == "1"
+    assert "PYTHONWARNINGS" not in {**pip, **uv}
+    for name in ("UV_INDEX_URL", "UV_DEFAULT_INDEX"):
+        monkeypatch.setenv(name, f"own=https://of-{name}/simple")
+        assert mirror.uv_settings()["index-url"] == f"https://of-{name}/simple"
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        (
+            "HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded",
+            "pypi.org",
+        ),
+        ("error sending request for url (http://ada:secret@mirror.example:81/simple/)", "mirror.example:81"),
+        ("Network is unreachable", "the package server"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_named_with_the_settings_of_a_mirror(said: str, named: str) -> None:
+    sentence = install.explain_failure([said], Path("log"))
+    assert f"because {named} could not be reached" in sentence and "secret" not in sentence
+    assert "PIP_INDEX_URL" in sentence and "UV_DEFAULT_INDEX" in sentence

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from app.desktop import apps
-from app.install.launcher import optional, stamp
+from app.install.launcher import optional, pythons, stamp
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -213,6 +213,29 @@ def test_it_ends_with_shoal_and_is_continued(project: Path, world: dict[str, str
 
 
 @built_here
+def test_who_waits_goes_on_at_full_speed_from_what_is_compiled(
+    project: Path, world: dict[str, str], launch: Launch
+) -> None:
+    Path(world["FAKE_GATE"]).touch()
+    assert finish(launch(project, "run", FAKE_BUILD="wait", **world))[0] == 0
+    until(lambda: "file 20 of 20" in says(project))
+    code, _, err = finish(launch(project, "test", **world))  # the background build would wait for ever
+    assert code == 0 and "Another Shoal is at it" in err and is_there(project), err
+    polite, quick = builds(world)
+    assert (polite[:3], quick[:2]) == ("19 ", "0 ") and quick.endswith(" continued")
+    assert not (project / ".venv" / optional.AWAITED).exists()
+
+
+@built_here
+def test_other_compile_flags_are_another_build(project: Path, world: dict[str, str], launch: Launch) -> None:
+    for flags, count in (("", 1), ("set(A ON)\n", 2)):
+        (project / "packaging" / "requirements" / "llamacpp.cmake").write_text(flags)
+        assert not is_there(project)
+        assert finish(launch(project, "test", **world))[0] == 0
+        assert is_there(project) and len(builds(world)) == count
+
+
+@built_here
 def test_killed_half_way_the_next_start_continues(project: Path, world: dict[str, str], launch: Launch) -> None:
     Path(world["FAKE_GATE"]).touch()
     assert finish(launch(project, "run", FAKE_BUILD="wait", **world))[0] == 0
@@ -270,5 +293,5 @@ def test_the_build_is_for_this_processor_and_says_which(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: x\nflags\t\t: fpu avx avx2\n\nflags\t\t: fpu\n")
     assert optional.PROCESSOR == library.PROCESSOR_FILE, "the launcher may import nothing of the engines"
-    assert optional.processor(info) == "fpu avx avx2" and optional.processor(tmp_path / "missing") == ""
+    assert pythons.processor(str(info)) == "fpu avx avx2" and pythons.processor(str(tmp_path / "missing")) == ""
     assert optional.jobs() >= 1

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
+import subprocess
+import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -79,7 +82,44 @@ def test_an_unsuitable_python_hands_over_to_a_suitable_one(monkeypatch: pytest.M
     monkeypatch.setattr(pythons, "find", lambda: "/usr/bin/better")
     monkeypatch.setattr(pythons, "hand_over", lambda arguments, python: handed.append((arguments, python)) or 5)
     assert launcher().main(["run", "--json"]) == 5
-    assert handed == [([str(ROOT / "shoal"), "run", "--json"], "/usr/bin/better")]
+    assert handed == [(["-E", str(ROOT / "shoal"), "run", "--json"], "/usr/bin/better")]
+
+
+@posix
+@pytest.mark.parametrize("spoiled", ["exit 9", "exec /no/python", "python3.6", "no python", "PYTHONHOME"])
+def test_the_shell_finds_a_python_that_starts(spoiled: str, tmp_path: Path) -> None:
+    """`sh shoal`, where the first `python3` on PATH, or a variable, would end `./shoal`."""
+    (tmp_path / "sh").symlink_to("/bin/sh")
+    variables = {"PATH": str(tmp_path), "PYTHONWARNINGS": "error"}
+    if spoiled == "PYTHONHOME":
+        variables["PYTHONHOME"] = "/nowhere"
+    elif spoiled == "python3.6":
+        old = f'case "$*" in *"< (3, 7)"*) exit 1;; esac; exec "{sys.executable}" "$@"'
+        interpreter(tmp_path, "python3", old)
+    else:
+        interpreter(tmp_path, "python3", spoiled if spoiled[:4] == "exec" else "exit 9")
+    if spoiled != "no python":
+        interpreter(tmp_path, "python", f'exec "{sys.executable}" "$@"')
+    done = subprocess.run(
+        ["sh", str(ROOT / "shoal"), "setup", "--help"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if spoiled == "no python":
+        assert (done.returncode, done.stdout) == (1, "") and "no Python starts here" in done.stderr
+    else:
+        assert done.returncode == 0 and done.stdout.startswith("usage: shoal setup"), done.stderr
+
+
+def test_root_is_asked_by_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: set[str] = set()
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    assert pythons.by_root("apt-get update") == "`su -c 'apt-get update'`"
+    there.add("sudo")
+    assert pythons.by_root("apt-get update") == "`sudo apt-get update`"
 
 
 def test_no_python_at_all_is_one_sentence(
@@ -126,6 +166,23 @@ def test_a_computer_without_ready_made_packages_is_told_before_anything_is_downl
 ) -> None:
     why = pythons.no_wheels(system, machine, c_library)
     assert bool(why) == bool(said) and said in why
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacks"),
+    [
+        ("fpu ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm avx", ""),
+        ("fpu ssse3 cx16 lahf_lm", "popcnt, sse4_1, sse4_2"),  # Intel's of 2006
+        ("", ""),  # another system, which names none
+    ],
+)
+def test_a_processor_that_would_stop_at_numpy_is_told(
+    flags: str, lacks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pythons, "processor", lambda: flags)
+    why = pythons.no_wheels("linux", "x86_64", "glibc 2.36")
+    assert bool(why) == bool(lacks) and lacks in why
+    assert pythons.no_wheels("linux", "aarch64", "glibc 2.39") == ""
 
 
 @posix

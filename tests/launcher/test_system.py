@@ -39,6 +39,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Machine, str, list[str] | 
         monkeypatch.setattr(system, "_run", machine.run)
         monkeypatch.setattr(system, "manager", lambda: manager)
         monkeypatch.setattr(system, "privilege", lambda: rights)
+        monkeypatch.setattr(system, "by_root", lambda command: f"`sudo {command}`")
 
     return install
 

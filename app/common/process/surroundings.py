@@ -18,8 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 LEFT_OUT = "SHOAL_LEFT_OUT"
 """Environment variable: names of the user's variables that were removed, separated by commas."""
-_PYTHONS = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONSTARTUP")
-"""Variables that change what Python imports, or keep a process from ending."""
+PYTHONS_OWN = (
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONINSPECT", "PYTHONSTARTUP"),
+    "PYTHONWARNINGS",
+)
+"""Variables that change what Python imports, keep a process from ending, or make a library's warning end it."""
 _BUNDLES = (
     *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"),
     *("QT_PLUGIN_PATH", "QML2_IMPORT_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH"),
@@ -38,7 +41,7 @@ def child_environment(environment: Mapping[str, str] = os.environ, root: str = R
     >>> made["HOME"], made["PYTHONPATH"], made["SHOAL_LEFT_OUT"]
     ('/home/a', '/shoal', 'PYTHONPATH,PYTHONHOME')
     """
-    kept = {name: value for name, value in environment.items() if name not in _PYTHONS}
+    kept = {name: value for name, value in environment.items() if name not in PYTHONS_OWN}
     names = variables_left_out(environment, root)
     if names:
         kept[LEFT_OUT] = ",".join(names)
@@ -70,7 +73,7 @@ def environment_outside_app(environment: Mapping[str, str] = os.environ) -> dict
 def variables_left_out(environment: Mapping[str, str] = os.environ, root: str = ROOT) -> list[str]:
     """Returns the names of the user's variables that are not passed on, or only in part."""
     names = [name for name in environment.get(LEFT_OUT, "").split(",") if name]
-    names += [name for name in _PYTHONS if environment.get(name) and environment[name] != root]
+    names += [name for name in PYTHONS_OWN if environment.get(name) and environment[name] != root]
     libraries = environment.get("LD_LIBRARY_PATH", "")
     if libraries and not getattr(sys, "frozen", False) and without_clashing(libraries) != libraries:
         names.append("LD_LIBRARY_PATH")  # PyInstaller's own folder stays

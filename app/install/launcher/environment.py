@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher import install, mirror, pythons, stamp, system
 from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
@@ -314,6 +314,7 @@ def _venv(python: str, folder: Path, *options: str) -> str:
     """Runs the standard library's venv. Returns "", or the last line of its error output."""
     done = subprocess.run(
         [python, "-I", "-m", "venv", *options, str(folder)],
+        env=mirror.without_pythons_own(os.environ),  # for its own pip, which it starts without -I
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,12 +1,8 @@
 """Installs packages: pip downloads uv, checked by the hash in its lock, and uv installs the rest. Turns their
-output into progress, and their errors into one sentence.
-
-Both get only the user's pip settings about indexes, proxies and certificates: a `target` or `prefix` in pip's
-configuration would put packages in another place."""
+output into progress, and their errors into one sentence."""
 
 from __future__ import annotations
 
-import ast
 import os
 import platform
 import re
@@ -19,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from app.install.launcher import stamp
+from app.install.launcher import mirror, stamp
 from app.install.launcher.pythons import SetupError
 
 
@@ -80,20 +76,6 @@ class ProgressLine:
                 self._line()
 
 
-PASSED_ON = {
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-    "find-links": "UV_FIND_LINKS",
-    "no-index": "",
-    "cert": "SSL_CERT_FILE",
-    "client-cert": "SSL_CLIENT_CERT",
-    "proxy": "ALL_PROXY",
-    "trusted-host": "UV_INSECURE_HOST",
-    "timeout": "UV_HTTP_TIMEOUT",
-    "default-timeout": "UV_HTTP_TIMEOUT",
-}
-"""pip's settings that also apply here, with uv's environment variable for each."""
-
 UNREACHABLE = re.compile(
     r"Retrying \(Retry|Max retries exceeded|Failed to establish a new connection|Temporary failure in name|"
     r"Name or service not known|getaddrinfo failed|nodename nor servname|Network is unreachable|"
@@ -138,81 +120,6 @@ def pip_command(python: Path, outer: str) -> list[str]:
     )
 
 
-def pip_settings(python: str) -> dict[str, str]:
-    """Returns the user's pip settings that are in PASSED_ON, by their long names: from PIP_* variables, else
-    from a configuration file for `install`, else for all commands. Empty if pip fails."""
-    done = subprocess.run(
-        [python, "-I", "-m", "pip", "config", "list"],
-        cwd=os.path.dirname(python),  # one's own may be gone, or hold a file with the name of a module
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=_without_pythons_own(os.environ),
-    )
-    found: dict[str, tuple[int, str]] = {}
-    for line in done.stdout.splitlines():
-        place, _, text = line.partition("=")
-        section, _, name = place.rpartition(".")
-        rank = {"global": 0, "install": 1, ":env:": 2}.get(section)
-        if rank is None or name not in PASSED_ON or found.get(name, (-1, ""))[0] > rank:
-            continue
-        try:
-            found[name] = (rank, str(ast.literal_eval(text)))
-        except (SyntaxError, ValueError):
-            continue
-    return {name: text for name, (_, text) in found.items() if text}
-
-
-def for_pip(settings: Mapping[str, str], tmp: Path) -> dict[str, str]:
-    """Returns the environment variables for a pip that uses these settings and no others."""
-    variables = _without_pythons_own(os.environ, "PIP_", "UV_")
-    variables.update({"PIP_" + name.upper().replace("-", "_"): text for name, text in settings.items()})
-    return {
-        **variables,
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_NO_INPUT": "1",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_USER": "0",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONUTF8": "1",
-        "TMPDIR": str(tmp),
-    }
-
-
-def for_uv(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Returns the environment variables for a uv that uses these pip settings and the user's uv settings for
-    the same things, and nothing else. Its cache and temporary files are below `folder`.
-
-    >>> for_uv({"find-links": "/a /b", "target": "/c"}, Path("/d"))["UV_FIND_LINKS"]
-    '/a,/b'
-    """
-    own = {name: text for name, text in os.environ.items() if name in {*PASSED_ON.values(), "UV_NATIVE_TLS"}}
-    told = {
-        PASSED_ON[name]: ",".join(text.split()) if name == "find-links" else " ".join(text.split())
-        for name, text in settings.items()
-        if PASSED_ON.get(name)
-    }
-    return {
-        **_without_pythons_own(os.environ, "PIP_", "UV_"),
-        **told,
-        **own,
-        "UV_NO_CONFIG": "1",
-        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does; every file's hash is known beforehand
-        "UV_CACHE_DIR": str(folder / "cache"),
-        "UV_NO_PROGRESS": "1",
-        "TMPDIR": str(folder / "tmp"),
-    }
-
-
-def _without_pythons_own(variables: Mapping[str, str], *prefixes: str) -> dict[str, str]:
-    return {
-        name: text
-        for name, text in variables.items()
-        if name not in ("PYTHONPATH", "PYTHONHOME") and not name.startswith(prefixes or ("\0",))
-    }
-
-
 class Installer:
     """Installs into one environment from locks with hashes. `folder` has uv, its cache and temporary files."""
 
@@ -220,7 +127,7 @@ class Installer:
         self._root, self._python, self._outer = root, python, outer
         self.folder, self._log, self._held = folder, log, held
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
-        self.settings = pip_settings(outer if has_pip(outer) else str(python))
+        self.settings = mirror.settings(outer if has_pip(outer) else str(python))
 
     def install(self, arguments: Sequence[str], progress: ProgressLine, **variables: str) -> None:
         """Runs `uv pip install ARGUMENTS`. Raises SetupError."""
@@ -246,7 +153,7 @@ class Installer:
             [*command, "--no-deps", *no_index, *(word for word in arguments if word != "--no-deps")],
             lambda line: show(line, progress),
             self._log,
-            {**for_uv(self.settings, self.folder), **variables},
+            {**mirror.for_uv(self.settings, self.folder), **variables},
             self._held,
         )
 
@@ -272,7 +179,7 @@ class Installer:
                 ],
                 lambda line: None,
                 self._log,
-                for_pip(self.settings, self.folder / "tmp"),
+                mirror.for_pip(self.settings, self.folder / "tmp"),
                 self._held,
             )
             if code:
@@ -375,8 +282,9 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
         )
     if UNREACHABLE.search(text):
         return (
-            "Shoal could not download its packages because the package server could not be reached; check the "
-            f"network connection and {again}."
+            f"Shoal could not download its packages because {_server(text)} could not be reached; check the "
+            "network connection, or name a mirror in PIP_INDEX_URL or UV_DEFAULT_INDEX and a proxy in "
+            f"HTTPS_PROXY, and {again}."
         )
     if found := UNAVAILABLE.search(text):
         wanted = (found[1] or found[2] or "one of its packages").rstrip(",").replace("==", " ")
@@ -386,8 +294,17 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
         or_else = ", or the package server is out of order" if "(from versions: none)" in text else ""
         return (
             f"Shoal found no ready-made build of {wanted} for {here}{or_else}; use 64-bit Linux, Windows or a "
-            f"Mac with Apple Silicon, check the network and pip's settings (PIP_*), and {again}."
+            "Mac with Apple Silicon, check the network and a mirror's settings (PIP_*, UV_*, uv.toml), and "
+            f"{again}."
         )
     errors = [line for line in said if line.lower().startswith("error:")]
     reason = (errors or list(said) or ["nothing said"])[-1][:200]
     return f"Shoal could not install its packages: it stopped ({reason}); look into {log}, and {again}."
+
+
+def _server(text: str) -> str:
+    """Returns the first server that pip or uv named; "the package server" if they named none."""
+    found = re.search(r"host='([\w.-]+)', port=(\d+)|https?://(?:[^/\s@]*@)?([\w.:-]+)", text)
+    if not found:
+        return "the package server"
+    return found[3] or f"{found[1]}:{found[2]}".removesuffix(":443")

@@ -24,7 +24,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.install.launcher import install, pythons, stamp, system
+from app.install.launcher import install, mirror, pythons, stamp, system
 from app.install.launcher.environment import Environment, setup_lock
 from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
@@ -37,6 +37,10 @@ LOG = "shoal-llamacpp.log"
 PID = "shoal-llamacpp.pid"
 """Name of a file in the environment with the process id of the background build, from which app.desktop.apps
 knows that its load is Shoal's own."""
+
+AWAITED = "shoal-llamacpp.awaited"
+"""Name of a file in the environment that ends a background build: somebody waits for llama.cpp and goes on with
+what is compiled, on all cores and at normal priority, which a process at low priority cannot return to."""
 
 PROCESSOR = "shoal-llamacpp.processor"
 """Name of a file in the environment with the features of the processor that llama.cpp was built for, as Linux
@@ -111,9 +115,18 @@ def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
 
 def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | None = None) -> None:
     """Installs `name`, an optional one of stamp.PURPOSES, in the foreground, with progress. Calls `waiting`
-    if another process is installing it; what that raises passes through. Raises SetupError, after recording
-    the failure. The file `number` contains this process's id while it works."""
-    with setup_lock(root / f".venv-{name}.lock", waiting) as held:
+    if another process is installing it; what that raises passes through, and a background build of another
+    ends if `waiting` returns. Raises SetupError, after recording the failure. The file `number` contains this
+    process's id while it works."""
+    awaited = root / ".venv" / AWAITED
+
+    def await_it() -> None:
+        waiting()
+        if name == "llamacpp":
+            awaited.touch()
+
+    with setup_lock(root / f".venv-{name}.lock", await_it) as held:
+        awaited.unlink(missing_ok=True)
         if stamp.ready(str(root), name):
             return
         try:
@@ -195,7 +208,8 @@ def _wheel(
     definitions = dict(SLIM)
     if native:
         definitions["GGML_NATIVE"] = "ON"  # half as fast again in 16 bits where there is AVX-512
-    done = folder / "shoal-wheels" / _made_for(definitions)
+    flags = requirements.with_suffix(".cmake")
+    done = folder / "shoal-wheels" / _made_for(definitions, flags.read_text(encoding="utf-8"))
     done.mkdir(parents=True, exist_ok=True)
     for place in (done, unfinished):
         for wheel in place.glob(f"{name.replace('-', '_')}-{version}-*.whl"):
@@ -206,9 +220,10 @@ def _wheel(
         raise SetupError(missing)
     _says(root, _BUILDING.format(where=f"{log} has the progress"))
     work = _work(unfinished, f"{done.name} {version}")
-    definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / requirements.with_suffix(".cmake").name)
+    definitions["CMAKE_PROJECT_llama_cpp_INCLUDE"] = str(work / flags.name)
+    progress.step("downloading llama.cpp's source")
     try:
-        shutil.copy2(requirements.with_suffix(".cmake"), work)
+        shutil.copy2(flags, work)
         tools = build_tools(pip, requirements.with_name(COMPILE), work)
         said, code = install.run(
             [
@@ -234,7 +249,7 @@ def _wheel(
         if code or built is None:
             raise SetupError(explain(said, log))
         if native:
-            (folder / PROCESSOR).write_text(processor(), encoding="ascii")
+            (folder / PROCESSOR).write_text(pythons.processor(), encoding="ascii")
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -261,12 +276,14 @@ def _work(folder: Path, what: str) -> Path:
 
 
 def _pip(pip: list[str], work: Path) -> dict[str, str]:
-    return install.for_pip(install.pip_settings(pip[0]), work)
+    return mirror.for_pip(mirror.settings(pip[0]), work)
 
 
-def _made_for(definitions: Mapping[str, str]) -> str:
-    """A key for a build: a wheel built with other definitions, or for another processor, has another key."""
-    return hashlib.sha256(repr((sorted(definitions.items()), processor())).encode()).hexdigest()[:12]
+def _made_for(definitions: Mapping[str, str], flags: str) -> str:
+    """A key for a build: one with other definitions or `flags` (llamacpp.cmake), or for another processor, has
+    another key."""
+    made_for = (sorted(definitions.items()), flags, pythons.processor())
+    return hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
 
 
 class Steps:
@@ -296,15 +313,6 @@ def explain(said: list[str], log: Path) -> str:
         f"llama.cpp could not be built for this computer ({complaints[0][:200]}); look into {log}, and "
         "./shoal setup --engine llamacpp tries again."
     )
-
-
-def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Returns this processor's features as Linux names them; empty on other systems."""
-    try:
-        found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo.read_text(errors="replace"), re.MULTILINE)
-    except OSError:
-        return ""
-    return found[1].strip() if found else ""
 
 
 def jobs() -> int:
@@ -390,9 +398,9 @@ def source(pip: list[str], requirements: Path, work: Path, log: Path, held: int 
     return folder.rename(work / "source")
 
 
-def end_with(owner: int) -> None:
-    """Kills this process group once the process `owner` has ended."""
-    while os.getppid() == owner:
+def end_in_time(owner: int, awaited: Path) -> None:
+    """Kills this process group once the process `owner` has ended (0: never), or somebody waits for it."""
+    while (not owner or os.getppid() == owner) and not awaited.exists():
         time.sleep(LOOK_S)
     os.killpg(0, signal.SIGKILL)
 
@@ -406,8 +414,9 @@ def main(root: str, owner: str = "0") -> int:
         with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
             group.write("19")
     number = Path(root) / ".venv" / PID
-    if int(owner) and os.name == "posix" and os.getpgrp() == os.getpid():
-        threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        watch = (int(owner), number.with_name(AWAITED))
+        threading.Thread(target=end_in_time, args=watch, daemon=True).start()
     try:
         provide(Path(root), "llamacpp", _leave, number)
     except _Busy:

@@ -49,6 +49,13 @@ def no_wheels(system: str = "", machine: str = "", c_library: str = "") -> str:
         )
     if system == "darwin" and machine != "arm64":
         return "PyTorch has no ready-made build for Macs with Intel processors; use one with Apple Silicon."
+    known = processor().split() if machine in ("x86_64", "amd64") else []
+    if known and not set(V2) <= set(known):
+        lacking = ", ".join(name for name in V2 if name not in known)
+        return (
+            "This processor is too old for Shoal's packages: they need x86-64-v2, which Intel has made since "
+            f"2009 and AMD since 2011, and it lacks {lacking}; use a newer computer."
+        )
     if system != "linux":
         return ""
     name, _, version = (c_library or c_library_here()).partition(" ")
@@ -76,6 +83,22 @@ def c_library_here() -> str:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
         return ""
+
+
+V2 = ("cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3")
+"""What x86-64-v2 adds, as Linux names it: NumPy's ready-made builds end with SIGILL without it."""
+
+
+def processor(cpuinfo: str = "/proc/cpuinfo") -> str:
+    """Returns this processor's features as Linux names them, with blanks between; empty on other systems."""
+    import re
+
+    try:
+        with open(cpuinfo, errors="replace") as file:
+            found = re.search(r"^(?:flags|Features)\s*:(.*)$", file.read(), re.MULTILINE)
+    except OSError:
+        return ""
+    return found.group(1).strip() if found else ""
 
 
 def base_python() -> str:
@@ -137,14 +160,23 @@ def advice() -> str:
     if sys.platform == "darwin":
         return "install it with `brew install python@3.13`"
     for manager, command in (
-        ("apt-get", "sudo apt-get install python3 python3-venv"),
-        ("dnf", "sudo dnf install python3.12"),
-        ("zypper", "sudo zypper install python312"),
-        ("pacman", "sudo pacman -S python"),
+        ("apt-get", "apt-get install python3 python3-venv"),
+        ("dnf", "dnf install python3.12"),
+        ("zypper", "zypper install python312"),
+        ("pacman", "pacman -S python"),
     ):
         if shutil.which(manager):
-            return f"install it with `{command}`"
+            return f"install it with {by_root(command)}"
     return "install one"
+
+
+def by_root(command: str) -> str:
+    """Returns a command for its reader to run as root, in backquotes: by sudo where this computer has it."""
+    import shutil
+
+    if shutil.which("sudo"):
+        return f"`sudo {command}`"
+    return f"`{command}`" if os.geteuid() == 0 else f"`su -c '{command}'`"
 
 
 def hand_over(arguments: list[str], python: str, environment: dict[str, str] | None = None) -> int:

@@ -59,8 +59,12 @@ HASHED = ("--require-hashes", "--no-deps")
 def lock_of(file: str) -> str:
     """Returns the path of a requirement file's lock, which pins versions and hashes (written by
     packaging/requirements/lock), or "" if it has none."""
-    lock = os.path.splitext(file)[0] + ".lock"
-    return lock if os.path.isfile(lock) else ""
+    return _beside(file, ".lock")
+
+
+def _beside(file: str, suffix: str) -> str:
+    path = os.path.splitext(file)[0] + suffix
+    return path if os.path.isfile(path) else ""
 
 
 def listed(file: str, options: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -134,7 +138,7 @@ def _content(root: str, purpose: str) -> str:
     parts = [os.path.realpath(python_of(root))]
     for name, options in PURPOSES[purpose]:
         listed = requirement_file(root, name)
-        for path in filter(None, (listed, lock_of(listed))):
+        for path in filter(None, (listed, lock_of(listed), _beside(listed, ".cmake"))):
             with open(path, encoding="utf-8") as file:
                 parts += [f"{os.path.basename(path)} {' '.join(options)}", file.read()]
     return "\n".join(parts)

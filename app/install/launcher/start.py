@@ -105,7 +105,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     what = NEEDS.get(name, f"the engine {name} needs")
     say(f"Installing what {what}{' (some minutes)' * (name in ('llamacpp', 'avx2'))}.")
     try:
-        optional.provide(Path(root), name, lambda: say("Another Shoal is at it; waiting until that is done."))
+        optional.provide(Path(root), name, lambda: say("Another Shoal is at it; taking over what it has done."))
     except pythons.SetupError as error:
         if firmly:
             raise

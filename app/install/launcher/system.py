@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.install.launcher.install import say
-from app.install.launcher.pythons import SetupError
+from app.install.launcher.pythons import SetupError, by_root
 
 
 class SystemLibrary(NamedTuple):
@@ -173,7 +173,7 @@ def installing(libraries: Sequence[SystemLibrary]) -> str:
     if not tool:
         return ", ".join(sorted({library.file for library in libraries}))
     packages = sorted({library.packages[tool] for library in libraries})
-    return f"`{' '.join(['sudo', *MANAGERS[tool], *packages])}`"
+    return by_root(" ".join([*MANAGERS[tool], *packages]))
 
 
 def without_window(lacking: Sequence[SystemLibrary]) -> str:
@@ -208,10 +208,10 @@ def install(packages: Sequence[str], what: str) -> None:
     tool = manager()
     command = [*MANAGERS[tool], *packages]
     rights = privilege()
-    by_hand = " ".join(["sudo", *command])
+    by_hand = by_root(" ".join(command))
     if rights is None:
         raise SetupError(
-            f"This system lacks {what}, and installing it needs its administrator; run `{by_hand}` and start "
+            f"This system lacks {what}, and installing it needs its administrator; run {by_hand} and start "
             "Shoal again."
         )
     say(f"Installing {' '.join(packages)} with {tool}: this system lacks {what}.")
@@ -220,7 +220,7 @@ def install(packages: Sequence[str], what: str) -> None:
         # A fresh Debian or Ubuntu has no package lists yet.
         if tool == "apt-get" and _run([*silent, "apt-get", "update"]) == 0 and _run([*silent, *command]) == 0:
             return
-        raise SetupError(f"Installing {what} failed; run `{by_hand}`, see what it says, and start Shoal again.")
+        raise SetupError(f"Installing {what} failed; run {by_hand}, see what it says, and start Shoal again.")
 
 
 def _run(command: Sequence[str]) -> int:
@@ -240,13 +240,14 @@ def no_compiler() -> str:
         how = "`xcode-select --install`"
     else:
         there = any(shutil.which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++"))
-        how = {
-            "apt-get": "`sudo apt-get install build-essential`",
-            "dnf": "`sudo dnf install gcc-c++`",
-            "yum": "`sudo yum install gcc-c++`",
-            "zypper": "`sudo zypper install gcc-c++`",
-            "pacman": "`sudo pacman -S base-devel`",
-        }.get(manager(), "your system's package manager")
+        command = {
+            "apt-get": "apt-get install build-essential",
+            "dnf": "dnf install gcc-c++",
+            "yum": "yum install gcc-c++",
+            "zypper": "zypper install gcc-c++",
+            "pacman": "pacman -S base-devel",
+        }.get(manager())
+        how = by_root(command) if command else "your system's package manager"
     if there:
         return ""
     return (

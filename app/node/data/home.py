@@ -41,8 +41,10 @@ SKILLS = "skills"
 
 def prepare_data_folder(chosen: Path | None) -> Path:
     """Returns the data folder (see app.common.home), created if missing. Raises NodeError if it cannot be
-    created."""
+    created, or its name cannot be told to the trainer."""
     home = data_folder(chosen)
+    if (shown := os.fsencode(home).decode("utf-8", "replace")) != str(home):
+        raise NodeError(f"The name of the data folder {shown} isn't UTF-8: choose another one with --home.")
     try:
         make_private(home)
     except OSError as error:

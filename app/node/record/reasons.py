@@ -54,7 +54,7 @@ class Reason(Enum):
     )
     USE_UNKNOWN = (
         "use_unknown",
-        "Can't tell if you're at the computer, so it waits.",
+        "Can't tell if you're away, so it waits. Turn on “Also while I use this computer”; hours can limit it.",
         "use of the computer unknown",
     )
     EXCLUSIVE_APP = "exclusive_app", "Giving way to {app}.", "{app} is running"

@@ -284,6 +284,8 @@ def describe_exit(returncode: int, log: Path) -> TrainerDied:
         )
     if os.name != "nt" and returncode == -signal.SIGTERM:
         return TrainerDied("Another program ended the trainer.", "find out which one.")
+    if os.name != "nt" and returncode == -signal.SIGILL:
+        return TrainerDied("This processor doesn't know an instruction that the trainer uses.", _engine())
     if returncode < 0 or returncode > 255:
         return TrainerDied(f"The trainer crashed (details are in {log}).", _MEMORY)
     if returncode == 0:

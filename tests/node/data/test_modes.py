@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from app.node.data import home as data_home
 from app.node.data.home import make_private, prepare_data_folder, restrict_to_owner
+from app.node.record.errors import NodeError
 
 if os.name != "posix":
     pytest.skip("modes are of POSIX", allow_module_level=True)
@@ -64,3 +66,12 @@ def test_a_place_where_all_may_write_is_not_taken_from_them(tmp_path: Path) -> N
     tmp_path.chmod(0o1777)
     make_private(tmp_path)
     assert mode(tmp_path) == 0o1777
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is Unicode")
+def test_a_folder_whose_name_the_trainer_cannot_be_told_is_refused(tmp_path: Path) -> None:
+    home = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    with pytest.raises(NodeError, match="isn't UTF-8"):
+        prepare_data_folder(home)
+    assert not home.exists()
+    assert prepare_data_folder(tmp_path / "café 山").is_dir()

@@ -74,7 +74,7 @@ def test_in_english_every_sentence_stays_as_it_is(qapp: QCoreApplication) -> Non
 
 def said() -> Iterator[str]:
     """What really comes, as the parts of the learner put it together."""
-    for code in (-9, -15, -11, 0, 1):
+    for code in (-9, -15, -11, -4, 0, 1):
         died = link.describe_exit(code, Path("/h/trainer.log"))
         yield f"{died} It restarts and plays round 3 again. It uses 50 % of its memory for a step now."
         yield f"{died} That happened 3 times in a row: {died.remedy} Round 2 is safe."
