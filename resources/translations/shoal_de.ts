@@ -2066,8 +2066,8 @@
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
-   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
-   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
+   <source>Shoal reopens with that folder; nothing is copied or deleted. To take everything along, quit Shoal and copy {home} there first.</source>
+   <translation>Shoal öffnet sich mit diesem Ordner neu, nichts wird kopiert oder gelöscht. Willst du alles mitnehmen, beende Shoal und kopiere zuerst {home} dorthin.</translation>
   </message>
   <message>
    <source>Delete everything Shoal keeps, {size}?</source>
@@ -2094,16 +2094,16 @@
    <translation>Das bleibt:</translation>
   </message>
   <message>
-   <source>Move the data folder to</source>
-   <translation>Datenordner verschieben nach</translation>
+   <source>Use another data folder</source>
+   <translation>Einen anderen Datenordner nehmen</translation>
   </message>
   <message>
-   <source>Move the data folder to {folder}?</source>
-   <translation>Datenordner nach {folder} verschieben?</translation>
+   <source>Use {folder} from now on?</source>
+   <translation>Ab jetzt {folder} nehmen?</translation>
   </message>
   <message>
-   <source>Move it</source>
-   <translation>Verschieben</translation>
+   <source>Use it</source>
+   <translation>Nehmen</translation>
   </message>
   <message>
    <source>Delete everything</source>
@@ -2150,32 +2150,24 @@
    <translation>das Programm selbst; lösch es hier: {path}</translation>
   </message>
   <message>
-   <source>Move …</source>
-   <translation>Verschieben …</translation>
+   <source>Use another folder …</source>
+   <translation>Anderer Ordner …</translation>
   </message>
   <message>
    <source>Delete everything …</source>
    <translation>Alles löschen …</translation>
   </message>
   <message>
-   <source>Copying to {folder} and checking …</source>
-   <translation>Kopiert nach {folder} und prüft …</translation>
-  </message>
-  <message>
    <source>Deleting everything …</source>
    <translation>Löscht alles …</translation>
   </message>
   <message>
-   <source>Some of it is left</source>
-   <translation>Etwas ist noch da</translation>
-  </message>
-  <message>
-   <source>The data folder wasn't moved</source>
-   <translation>Der Datenordner wurde nicht verschoben</translation>
-  </message>
-  <message>
    <source>Left there, not created by Shoal: {path}</source>
    <translation>Blieb dort, nicht von Shoal: {path}</translation>
+  </message>
+  <message>
+   <source>Some of it is left</source>
+   <translation>Etwas ist noch da</translation>
   </message>
   <message>
    <source>Shoal is still here</source>
@@ -5796,6 +5788,14 @@ answer: a*b</translation>
    <translation>starte Shoal ohne sudo.</translation>
   </message>
   <message>
+   <source>The data folder {current} was chosen with --home or SHOAL_HOME:</source>
+   <translation>Der Datenordner {current} wurde mit --home oder SHOAL_HOME gewählt:</translation>
+  </message>
+  <message>
+   <source>name the other one there instead.</source>
+   <translation>nenne den anderen dort.</translation>
+  </message>
+  <message>
    <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
    <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
   </message>
@@ -5824,6 +5824,18 @@ answer: a*b</translation>
    <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
   </message>
   <message>
+   <source>{to} can't be the data folder ({strerror}):</source>
+   <translation>{to} kann nicht der Datenordner sein ({strerror}):</translation>
+  </message>
+  <message>
+   <source>choose another one.</source>
+   <translation>Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>The folder stays {current}.</source>
+   <translation>Es bleibt bei {current}.</translation>
+  </message>
+  <message>
    <source>{user} may not read and write {path}; nothing is lost.</source>
    <translation>{user} darf {path} nicht lesen und schreiben; nichts ist verloren.</translation>
   </message>
@@ -5850,66 +5862,6 @@ answer: a*b</translation>
   <message>
    <source>delete it, then try again.</source>
    <translation>lösche ihn und versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
-   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
-  </message>
-  <message>
-   <source>close Shoal, move {current} yourself, and name the new place there.</source>
-   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
-  </message>
-  <message>
-   <source>The data folder already is {to}:</source>
-   <translation>Der Datenordner ist schon {to}:</translation>
-  </message>
-  <message>
-   <source>choose another one.</source>
-   <translation>Wähle einen anderen.</translation>
-  </message>
-  <message>
-   <source>{to} and the data folder {old} lie within each other:</source>
-   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
-  </message>
-  <message>
-   <source>{to} is a file:</source>
-   <translation>{to} ist eine Datei:</translation>
-  </message>
-  <message>
-   <source>choose a folder.</source>
-   <translation>Wähle einen Ordner.</translation>
-  </message>
-  <message>
-   <source>{to} isn't empty:</source>
-   <translation>{to} ist nicht leer:</translation>
-  </message>
-  <message>
-   <source>choose a new or an empty folder.</source>
-   <translation>Wähle einen neuen oder leeren Ordner.</translation>
-  </message>
-  <message>
-   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
-   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
-  </message>
-  <message>
-   <source>The data folder couldn't be copied to {to} ({why}):</source>
-   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
-  </message>
-  <message>
-   <source>it stays where it was.</source>
-   <translation>Er bleibt, wo er war.</translation>
-  </message>
-  <message>
-   <source>Fix that or choose another place.</source>
-   <translation>Behebe das oder wähle einen anderen Ort.</translation>
-  </message>
-  <message>
-   <source>The new place can't be remembered in {place} ({strerror}):</source>
-   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
-  </message>
-  <message>
-   <source>the data folder stays where it was.</source>
-   <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
    <source>Did you mean {near}?</source>
@@ -6196,10 +6148,6 @@ answer: a*b</translation>
    <translation>Es hat eigene Fragen seines Besitzers gelernt, und die stehen nicht in der Datei.</translation>
   </message>
   <message>
-   <source>It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file.</source>
-   <translation>Es hat mehr als {MAX_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
-  </message>
-  <message>
    <source>It was made with puzzles of version {questions}, and this Shoal has {QUESTIONS_VERSION}:</source>
    <translation>Es entstand mit Rätseln der Version {questions}, und dieses Shoal hat {QUESTIONS_VERSION}:</translation>
   </message>
@@ -6236,18 +6184,6 @@ answer: a*b</translation>
    <translation>Nimm die Datei, die `result` geschrieben hat.</translation>
   </message>
   <message>
-   <source>The base model here isn't the one of the result, so the figures can't be compared.</source>
-   <translation>Das Grundmodell hier ist ein anderes als das des Ergebnisses, darum lassen sich die Zahlen nicht vergleichen.</translation>
-  </message>
-  <message>
-   <source>On this computer it began with other kinds of puzzles, so its held-out questions are others and the figures can't be compared.</source>
-   <translation>Auf diesem Computer hat es mit anderen Arten von Rätseln angefangen. Darum sind die beiseite gelegten Fragen andere, und die Zahlen lassen sich nicht vergleichen.</translation>
-  </message>
-  <message>
-   <source>The two were measured after other rounds, so the figures can't be compared.</source>
-   <translation>Beide wurden nach anderen Runden gemessen, darum lassen sich die Zahlen nicht vergleichen.</translation>
-  </message>
-  <message>
    <source>This is no result of Shoal:</source>
    <translation>Das ist kein Ergebnis von Shoal:</translation>
   </message>
@@ -6270,10 +6206,6 @@ answer: a*b</translation>
   <message>
    <source>check that it is yours.</source>
    <translation>Prüf, ob sie dir gehört.</translation>
-  </message>
-  <message>
-   <source>This version of Shoal sets {names} otherwise, so the figures can't be compared.</source>
-   <translation>Diese Version von Shoal setzt {names} anders, darum lassen sich die Zahlen nicht vergleichen.</translation>
   </message>
   <message>
    <source>This model was begun with an older Shoal that noted too little for a result:</source>

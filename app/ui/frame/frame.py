@@ -175,8 +175,8 @@ class Actions:
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
     """Closes the window and opens it again."""
-    move_data: Callable[[Path], None]
-    """Closes the window, moves the data to this folder, and opens the window again."""
+    use_folder: Callable[[Path], None]
+    """Makes this the data folder, and opens the window again with it. Raises NodeError."""
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
