@@ -323,18 +323,13 @@ _KEPT = 50
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of measuring one engine with one model for some seconds on real questions. Rates are in tokens per
-    second: of sampled answers, and of everything the learner reads in a step. `memory_mb` is the peak memory of
-    its process."""
+    """Result of playing some rounds with one engine and one model. `memory_mb` is the memory of its process."""
 
     engine: str
     dtype: str
     device: str
-    sampler_tokens_per_s: float
-    learner_tokens_per_s: float
     rounds_per_hour: float
     memory_mb: int
-    load_s: float
 
 
 class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):
