@@ -717,6 +717,38 @@
    <translation>Im Terminal</translation>
   </message>
   <message>
+   <source>Into LM Studio</source>
+   <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
+   <source>Into Ollama</source>
+   <translation>In Ollama ablegen</translation>
+  </message>
+  <message>
+   <source>Where to save the export</source>
+   <translation>Wohin mit dem Export?</translation>
+  </message>
+  <message>
+   <source>For Ollama …</source>
+   <translation>Für Ollama …</translation>
+  </message>
+  <message>
+   <source>The whole model as GGUF, for llama.cpp and others …</source>
+   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
+  </message>
+  <message>
+   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
+   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
+  </message>
+  <message>
+   <source>What it learned as a LoRA adapter (PEFT) …</source>
+   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
+  </message>
+  <message>
+   <source>The whole model, for transformers …</source>
+   <translation>Das ganze Modell, für transformers …</translation>
+  </message>
+  <message>
    <source>Use a .gguf file, or drop it onto the window</source>
    <translation>Eine .gguf-Datei nehmen, oder zieh sie auf das Fenster</translation>
   </message>
@@ -851,18 +883,6 @@
    <translation>Neu anfangen</translation>
   </message>
   <message>
-   <source>For Ollama …</source>
-   <translation>Für Ollama …</translation>
-  </message>
-  <message>
-   <source>Into LM Studio</source>
-   <translation>In LM Studio ablegen</translation>
-  </message>
-  <message>
-   <source>Into Ollama</source>
-   <translation>In Ollama ablegen</translation>
-  </message>
-  <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -883,10 +903,6 @@
    <translation>Endgültig löschen</translation>
   </message>
   <message>
-   <source>Where to save the export</source>
-   <translation>Wohin mit dem Export?</translation>
-  </message>
-  <message>
    <source>Back to its best</source>
    <translation>Zurück zum Besten</translation>
   </message>
@@ -905,14 +921,6 @@
   <message>
    <source>Save the token</source>
    <translation>Token speichern</translation>
-  </message>
-  <message>
-   <source>The whole model as GGUF, for llama.cpp and others …</source>
-   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
-  </message>
-  <message>
-   <source>What it learned as a LoRA adapter (PEFT) …</source>
-   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
   </message>
   <message>
    <source>Use this</source>
@@ -2666,14 +2674,6 @@ answer: a*b</translation>
   <message>
    <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
    <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
-  </message>
-  <message>
-   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
-   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
-  </message>
-  <message>
-   <source>The whole model, for transformers …</source>
-   <translation>Das ganze Modell, für transformers …</translation>
   </message>
   <message>
    <source>A row that is there already gets the new answer</source>

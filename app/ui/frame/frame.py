@@ -92,7 +92,7 @@ class UpdateActions:
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
-    cancel: Callable[[], None] = _nothing
+    cancel_check: Callable[[], None] = _nothing
     decide: Callable[[bool], None] = _nothing
     """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing
