@@ -80,14 +80,6 @@
    <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
-   <source>Saved: {name}</source>
-   <translation>Gespeichert: {name}</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be saved.</source>
-   <translation>{name} ließ sich nicht speichern.</translation>
-  </message>
-  <message>
    <source>Signed result …</source>
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
@@ -631,6 +623,10 @@
   <message>
    <source>It couldn't be deleted. The log in Settings says why.</source>
    <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
   </message>
   <message>
    <source>Exporting, {share}</source>
@@ -1350,14 +1346,6 @@
   <message>
    <source>Finished rounds appear here.</source>
    <translation>Hier erscheinen fertige Runden.</translation>
-  </message>
-  <message>
-   <source>Saved as {path}.</source>
-   <translation>Gesichert als {path}.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}). Pick another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>About Shoal</source>
@@ -4028,6 +4016,14 @@ answer: a*b</translation>
    <translation>Kopiert</translation>
   </message>
   <message>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
    <source>Paused by you.</source>
    <translation>Von dir pausiert.</translation>
   </message>
@@ -4114,22 +4110,6 @@ answer: a*b</translation>
   <message>
    <source>use of the computer unknown</source>
    <translation>Benutzung unbekannt</translation>
-  </message>
-  <message>
-   <source>Giving way to {app}.</source>
-   <translation>Macht Platz für {app}.</translation>
-  </message>
-  <message>
-   <source>{app} is running</source>
-   <translation>{app} läuft</translation>
-  </message>
-  <message>
-   <source>Can't tell which programs are running, so it waits.</source>
-   <translation>Unklar, welche Programme laufen, also wartet es.</translation>
-  </message>
-  <message>
-   <source>running programs unknown</source>
-   <translation>laufende Programme unbekannt</translation>
   </message>
   <message>
    <source>Giving way: an app fills the screen or keeps it awake.</source>
@@ -4694,18 +4674,6 @@ answer: a*b</translation>
   <message>
    <source>full screen game film video presentation</source>
    <translation>vollbild spiel film video vortrag</translation>
-  </message>
-  <message>
-   <source>Apps that get the computer for themselves</source>
-   <translation>Programme, die den Computer für sich bekommen</translation>
-  </message>
-  <message>
-   <source>It waits while one of them runs. Use the name from the system's task list.</source>
-   <translation>Es wartet, solange eines läuft. Nimm den Namen aus der Aufgabenliste des Systems.</translation>
-  </message>
-  <message>
-   <source>exclusive apps games programs list</source>
-   <translation>exklusiv programme spiele liste</translation>
   </message>
   <message>
    <source>Give way when other apps are busy</source>
@@ -9122,10 +9090,6 @@ answer: a*b</translation>
   <message>
    <source>one line of at most {MAX_TEXT_LENGTH} characters</source>
    <translation>eine Zeile mit höchstens {MAX_TEXT_LENGTH} Zeichen</translation>
-  </message>
-  <message>
-   <source>programs that want the computer for themselves</source>
-   <translation>die Programme, die den Computer für sich wollen</translation>
   </message>
   <message>
    <source>power supply (Linux)</source>
