@@ -119,10 +119,16 @@ def check_finite(loss: float, norm: float) -> None:
 
 
 def step_stats(
-    rows: Sequence[Row], loss: float, norm: float, pieces: int, apart: Sequence[float], seconds: float
+    rows: Sequence[Row],
+    loss: float,
+    norm: float,
+    pieces: int,
+    apart: Sequence[float],
+    nats_S: Sequence[float],
+    seconds: float,
 ) -> StepStats:
     """Builds the statistics of a step. `apart` holds the sum of |learner's - sampler's| log-probs (nats), the
-    number of tokens at the cap, and the number of tokens counted."""
+    number of tokens at the cap, and the number of tokens counted; `nats_S` the rows' nats."""
     distance, capped, sampled = apart
     return StepStats(
         loss=loss,
@@ -133,7 +139,18 @@ def step_stats(
         seconds=seconds,
         mismatch=distance / sampled if sampled else None,
         capped=capped / sampled if sampled else None,
+        nats_S=tuple(nats_S),
     )
+
+
+def nats_by_row(logps_C: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """Returns the nats of each row from the log-probabilities of all rows' tokens, one row after another.
+
+    >>> nats_by_row([-1.0, -0.5, -2.0], [2, 1])
+    [1.5, 2.0]
+    """
+    found = iter(logps_C)
+    return [-sum(islice(found, length)) for length in lengths]
 
 
 def logprobs_in_micro_batches(

@@ -131,7 +131,8 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     """Statistics of one optimiser step. `loss` is the minimised sum, `grad_norm` is before clipping.
 
     Over the tokens with a `sampler_logprobs_T`: `mismatch` is the mean |log pi - mu| (nats), `capped` the share
-    whose ratio exceeds the cap. Both None if there are no such tokens."""
+    whose ratio exceeds the cap. Both None if there are no such tokens. `nats_S`: -log pi of each whole
+    completion before the step, of the rows with a weight, in their order: the forward pass tells it anyway."""
 
     loss: float
     grad_norm: float
@@ -141,6 +142,7 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     mismatch: float | None = None
     capped: float | None = None
+    nats_S: tuple[float, ...] = ()
 
 
 class EngineOptions(TypedDict, total=False):

@@ -160,7 +160,7 @@ def _facts(one: Result) -> Iterator[tuple[str, str]]:
     counts = f"{last.groups} puzzles a round, {last.completions} answers each"
     yield "Recipe", f"{safe_line(last.recipe)}: {counts}, learning rate {last.learning_rate:g}{control}"
     yield "Rounds", f"{one.rounds} with {one.answers:,} answers, {rounded_duration(one.seconds)} of work"
-    yield "From others", f"{one.from_peers} groups and lessons" if one.from_peers else "nothing"
+    yield "From others", f"{one.from_peers} groups and right answers" if one.from_peers else "nothing"
     engine = (last.engine, last.sampler, last.device, last.dtype)
     yield "Engine", safe_line(", ".join(dict.fromkeys(filter(None, engine))))
     computer = f"{machine.system} {machine.processor}, {machine.cores} cores, {machine.memory_gb} GB of memory"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Protocol
 
+from app.learning.evidence import SURE, odds_above
 from app.sapo.probe import Score
 
 ROUNDS_JUDGED = 4
@@ -22,7 +23,7 @@ MAX_TOKENS = 512
 MAX_GROUPS = 32
 _RIGHT, _WRONG = 0.9, 0.02  # nearly all right: too easy; nearly none: too hard
 _ENDS, _MARKED = 0.5, 0.25  # shares below which an answer counts as mostly unfinished or without its mark
-_TORN, _ERRORS = 0.05, 3.0  # a share, and standard errors: a fall beyond noise
+_TORN = 0.05
 
 
 class FlatCause(Enum):
@@ -78,7 +79,7 @@ def find_cause(rounds: Sequence[RoundFigures]) -> FlatCause | None:
 
 
 def has_collapsed(curve: Sequence[Score]) -> bool:
-    """Whether the latest measurement is significantly below the best one before it.
+    """Whether the latest measurement is certainly below the best one before it, by more than _TORN.
 
     >>> has_collapsed([Score(share=0.5, stderr=0.03), Score(share=0.3, stderr=0.03)])
     True
@@ -88,8 +89,7 @@ def has_collapsed(curve: Sequence[Score]) -> bool:
     if len(curve) < 2:
         return False
     latest, best = curve[-1], max(curve[:-1], key=lambda one: one.share)
-    error = math.hypot(latest.stderr, best.stderr)
-    return best.share - latest.share > max(_TORN, _ERRORS * error)
+    return odds_above(best.share - latest.share, math.hypot(latest.stderr, best.stderr), _TORN) >= SURE
 
 
 def one_level_lower(levels: dict[str, int]) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Placement: finds the prompt style ("way of asking") and the families with which a model can begin.
 
 Each question is answered a few times, and a family can begin
-if at least one question in ten has a right answer among them. Other families, and untried ones, are tried
-between rounds and become active later. Pure functions.
+if at least one question in ten has a right answer among them. Other families, and untried ones, are asked
+one question in a round and become active with its right answers. Pure functions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ BEGINS_SOLVED_SHARE = 0.1
 """A family has to wait if fewer than this share of its questions has a right answer among
 ANSWERS_PER_QUESTION.
 """
-JOINS_SOLVED_SHARE = 0.5
-"""Minimum of that share for a family that joins the active ones later, which gets no lesson."""
-RETRY_EVERY = 10
-"""Rounds between two trials of waiting families."""
-TRY_NEW_EVERY = 2
-"""Rounds between two trials of families that were never tried."""
-FAMILIES_PER_RETRY, RETRY_QUESTIONS = 2, 4
-"""Families tried at a time, and the questions asked of each: about as long as half a round."""
-MAX_FAMILIES_IN_PLAY = 8
-"""Maximum number of active families up to which others are tried: a round has about eight questions."""
+OPENS_RIGHT = 2
+"""Right answers to the one question of a waiting family in a round with which it becomes active: with one in
+eight, most of its next groups would be all wrong."""
+TAUGHT_TURNS = 3
+"""Of so many rounds all but one ask a family that peers' answers teach, and one asks another."""
+MAX_ACTIVE, MAX_UNTAUGHT = 16, 8
+"""Maximum active families, and up to how many families that nobody teaches are tried: a round has about eight
+questions."""
 TOO_EASY_SHARE = 0.9
 """Share of right answers from which the next higher level is tried."""
 MAX_STARTING_FAMILIES = 3
@@ -89,23 +87,6 @@ class OwnExample(msgspec.Struct, frozen=True, kw_only=True):
     logprob: float
 
 
-class LessonResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the peer lessons (app.learning.peer_lesson) in one family. The latest was taught after
-    `round`, from `answers` (a count) of these `authors`. `opened`: whether the family became active;
-    `failures`: number of lessons in a row without a gain; `before`, `after`: shares of right answers in the
-    latest trials."""
-
-    family: str
-    level: int
-    round: int
-    opened: bool
-    failures: int = 0
-    before: float = 0.0
-    after: float = 0.0
-    authors: tuple[str, ...] = ()
-    answers: int = 0
-
-
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The families with which a model begins, and its prompt style. `right_answers`: what the first lesson
     teaches, empty if the model needs none."""
@@ -118,10 +99,6 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     joined: dict[str, int] = {}
     """Families that joined later, and the levels at which they did."""
-    asked_again: int = 0
-    """The round after which waiting families were last tried."""
-    lessons: tuple[LessonResult, ...] = ()
-    """The results of peer lessons, by family."""
     in_progress: bool = msgspec.field(default=False, name="looking")
     """Whether it is still in progress: `families` are not chosen yet, `right_answers` has all
     of them so far, and `tried` has one entry for each level of a family, in the order in which families are
@@ -195,31 +172,58 @@ def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     return {one.family: one.level for one in ranked[:MAX_STARTING_FAMILIES]}
 
 
-def families_to_retry(found: Placement, round: int) -> tuple[str, ...]:
-    """Returns the families to try again after `round`, in rotation; empty after most rounds. Untried ones come
-    first, and more often.
+def family_to_try(found: Placement, taught: Sequence[str], round: int) -> str | None:
+    """Returns the waiting family that `round` asks one question, in rotation: those that peers' answers teach,
+    and every TAUGHT_TURNS rounds, or always if none are `taught`, another one, untried ones first.
 
     >>> tried = tuple(FamilyTrial(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
-    >>> found.later, found.waiting, [families_to_retry(found, round) for round in (9, 10, 20)]
-    (('d', 'c', 'b'), ('a',), [(), ('d', 'c'), ('b', 'a')])
+    >>> found.later, found.waiting, [family_to_try(found, ["a", "b"], round) for round in range(6)]
+    (('d', 'c', 'b'), ('a',), ['a', 'b', 'd', 'a', 'b', 'c'])
     """
-    queue = found.unasked or (*found.later, *found.waiting)
-    every = TRY_NEW_EVERY if found.unasked else RETRY_EVERY
-    room = min(FAMILIES_PER_RETRY, MAX_FAMILIES_IN_PLAY - len(found.in_play), len(queue))
-    if not found.families or not round or round % every or round == found.asked_again or room < 1:
-        return ()
-    first = 0 if found.unasked else (round // RETRY_EVERY - 1) * FAMILIES_PER_RETRY
-    return tuple(queue[(first + place) % len(queue)] for place in range(room))
+    active = len(found.in_play)
+    waiting = [family for family in taught if family not in found.in_play] if active < MAX_ACTIVE else []
+    others = [one for one in found.unasked or (*found.later, *found.waiting) if one not in waiting]
+    if not found.families or active >= MAX_UNTAUGHT:
+        others = []
+    if waiting and (not others or round % TAUGHT_TURNS < TAUGHT_TURNS - 1):
+        return waiting[(round - round // TAUGHT_TURNS * bool(others)) % len(waiting)]
+    return others[(round // TAUGHT_TURNS if waiting else round) % len(others)] if others else None
 
 
-def after_retries(found: Placement, again: Iterable[FamilyTrial], round: int) -> Placement:
-    """Returns the placement after the trials `again`. Families become active if at least JOINS_SOLVED_SHARE
-    of their questions have a right answer; for untried families the results are stored."""
-    results = {one.family: one for one in again}
-    new = {one.family: one.level for one in results.values() if one.any_share >= JOINS_SOLVED_SHARE}
-    tried = tuple(one if one.questions else results.get(one.family, one) for one in found.tried)
-    return msgspec.structs.replace(found, joined=found.joined | new, asked_again=round, tried=tried)
+def opens(rewards_G: Sequence[int], elsewhere_G: Sequence[int]) -> bool:
+    """Whether a waiting family becomes active: OPENS_RIGHT right answers more to its question than the same
+    answers earn at another one (`elsewhere_G`), where a constant answer earns as much."""
+    return sum(rewards_G) - sum(elsewhere_G) >= OPENS_RIGHT
+
+
+def after_trial(
+    found: Placement, family: str, level: int, rewards_G: Sequence[int], elsewhere_G: Sequence[int]
+) -> Placement:
+    """Returns the placement after a round's question of a waiting family. `elsewhere_G`: rewards of the same
+    answers scored against another question of the family.
+
+    >>> found = Placement(way=BRIEF, families={"a": 0}, tried=(FamilyTrial(family="b", level=0),))
+    >>> after_trial(found, "b", 0, (1, 1, 0, 0), (0, 0, 0, 0)).joined
+    {'b': 0}
+    >>> [after_trial(found, "b", 0, *some).joined for some in (((1, 1, 0), (0, 1, 1)), ((1,), ()))]
+    [{}, {}]
+    """
+    tried = {one.family: one for one in found.tried}
+    before = tried.get(family, FamilyTrial(family=family, level=level))
+    if before.level != level:
+        before = FamilyTrial(family=family, level=level)
+    tried[family] = add_results(before, [rewards_G], [elsewhere_G] if elsewhere_G else [])
+    opened = {family: level} if opens(rewards_G, elsewhere_G) else {}
+    return msgspec.structs.replace(found, joined=found.joined | opened, tried=tuple(tried.values()))
+
+
+def without_hopeless(found: Placement, hopeless: Iterable[str]) -> Placement:
+    """Returns the placement in which joined families that brought nothing wait again."""
+    out = {*hopeless}
+    return msgspec.structs.replace(
+        found, joined={family: level for family, level in found.joined.items() if family not in out}
+    )
 
 
 def way_for(marked: Sequence[bool]) -> Way:

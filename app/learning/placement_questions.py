@@ -1,15 +1,15 @@
 """Chooses the questions of a placement, which a model is asked before it trains, and decides when training can
 begin.
 
-Each family gets two questions, families with short questions first, and four more if one of the two got a right
-answer. As soon as some families of a batch do well beyond chance, their right answers are gathered for a lesson
-and training begins; the other families are tried between rounds. The next questions depend only on the results
-so far (`next_questions`), so an interrupted placement resumes where it stopped without repeating a question.
-Pure functions."""
+Each family gets one question, families with short questions first, and five more if it got a right answer.
+As soon as some families of a batch do well beyond chance, their right answers are gathered for a lesson and
+training begins; the others, and what one question missed, are asked between rounds. The next questions depend
+only on the results so far (`next_questions`), so an interrupted placement resumes where it stopped without
+repeating a question. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -31,11 +31,10 @@ from app.learning.placement import (
 )
 from app.sapo.families import FAMILIES
 
-FIRST_QUESTIONS, PROMISING_QUESTIONS = 2, 6
+FIRST_QUESTIONS, PROMISING_QUESTIONS = 1, 6
 """Questions that every family gets, and the total for a family that got a right answer to one of these."""
 QUESTIONS_PER_CALL = 16
-"""Maximum questions per call; results are saved after each call. This is the first two questions of eight
-families, or as many as fill a batch of answers."""
+"""Maximum questions per call; results are saved after each call. As many as fill a batch of answers."""
 BEGIN_SHARE = 0.2
 """Share of right answers beyond chance from which a family can begin before all others were tried. One more
 batch of questions costs less than gathering a lesson in a family that is rarely right."""
@@ -67,7 +66,7 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
     [('b', 0, 2, 4)]
     >>> found = Placement(way=BRIEF, families={}, tried=(tried[0], *tried[2:]), in_progress=True)
     >>> [tuple(one) for one in next_questions(found)]
-    [('c', 0, 0, 2), ('d', 0, 0, 2)]
+    [('c', 0, 0, 1), ('d', 0, 0, 1)]
     """
     promising = [
         FamilyQuestions(one.family, one.level, one.questions, PROMISING_QUESTIONS - one.questions)
@@ -88,16 +87,6 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
     begun = starting_families(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
     return tuple(wanted[: max(1, QUESTIONS_PER_CALL // wanted[0].questions)]) if wanted else ()
-
-
-def peer_solved_first(found: Placement, solved: Container[str]) -> Placement:
-    """Returns the placement with its untried families reordered: families that peers have `solved` come
-    first, so that a new node begins where others can help it."""
-    turns = sorted(found.tried, key=lambda one: one.family not in solved)
-    queue = iter([one for one in turns if not one.questions])
-    return msgspec.structs.replace(
-        found, tried=tuple(one if one.questions else next(queue) for one in found.tried)
-    )
 
 
 def starting_families(found: Placement) -> dict[str, int]:

@@ -130,10 +130,11 @@ def weigh_round(
     rate: float,
     order: Random,
     by_another: bool = False,
+    imitated: bool = False,
 ) -> WeighedRound[State]:
     """Turns the groups of a round into weighed optimiser steps. `rate`: learning rate after warm-up. `order`:
     the random numbers that deal groups to steps. `by_another`: another engine than the learner's sampled the
-    own completions. Raises WeighError."""
+    own completions. `imitated`: peers' answers are also imitated in this round. Raises WeighError."""
     completions = [completion for own in own_P for completion in own.completions_G]
     own_logprob = running_logprob(before.own_logprob, [mean_logprob(one.logprobs_T) for one in completions])
     finished = [one for one in completions if one.finished]
@@ -147,7 +148,7 @@ def weigh_round(
     weighed = weigh(recipe, own, peer, own_logprob or 0.0, pays.signs_F)
     vigil = before.vigil
     if recipe.vigil:
-        mixed = any(map(carries_weight, weighed.peer))
+        mixed = imitated or any(map(carries_weight, weighed.peer))
         vigil = after_round(vigil, [one.scored for one in own_P], before.curriculum.levels, mixed)
     own_rows_P = [
         _own_rows(group, weights_GT, recipe, by_another)

@@ -1,9 +1,9 @@
 """Trains one model: `TrainingRun.step` does the next thing that is due.
 
 In this order: opens the model with its last checkpoint (`_ready`); a placement finds the families it can begin
-with; a measurement on held-out questions adds a point to the curve; waiting families are tried again; peers'
-answers teach a new family (`_learn_from_peers`); else a round is played, saved and settled. A step that is
-interrupted by a dead trainer or a pause leaves no trace: the next step repeats it from the last checkpoint.
+with; a measurement on held-out questions adds a point to the curve; else a round is played, saved and settled.
+A step that is interrupted by a dead trainer or a pause leaves no trace: the next step repeats it from the last
+checkpoint.
 
 It owns the state, the history and the curve. Its parts: `ActiveFamilies` (families and placement), `Healer`
 (reacts to missing progress), `EventFanout` and `SnapshotWriter` (reporting), `Supervisor` (the trainer
@@ -19,15 +19,16 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
+from app.learning.brake import WINDOW_ROUNDS
 from app.learning.choosing import JudgedGroup
 from app.learning.round_weights import carries_weight
-from app.node.active_families import ActiveFamilies, lesson_round_to_show, placement_event, skill_event
+from app.node.active_families import ActiveFamilies, placement_event
 from app.node.data.home import model_folder, model_mark, skill_folder
 from app.node.healing import Healer, placement_sentence
 from app.node.history import checkpoint
@@ -47,16 +48,10 @@ from app.node.record.snapshot import Phase, curve_sentence
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.keeping import DiskPatience, save_round
-from app.node.round.lesson_progress import (
-    LessonFolder,
-    LessonInProgress,
-    language_harmed,
-    why_not_kept,
-)
 from app.node.round.peers import NodeSwarm
 from app.node.round.probing import FIRST_STEP, UNTRAINED_STEP, is_probe_due, probe
 from app.node.round.round import PlayedRound, RoundTools, play_round
-from app.node.round.teaching import recover_language, teach, teach_from_peers
+from app.node.round.teaching import recover_language, teach
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.skill_training import SkillTraining
 from app.node.supervisor import Supervisor
@@ -69,9 +64,6 @@ from app.sapo.questions import QUESTIONS_VERSION, QuestionPrompt
 from app.sapo.scoring.sandbox import Sandbox
 from app.skills.skill import Skill
 from engines.contract import EngineInfo
-
-_MIXED_IN = 256
-"""Number of latest own groups that are searched for right answers to mix into a peer lesson."""
 
 
 class TrainingRun:
@@ -114,8 +106,7 @@ class TrainingRun:
         self._fresh = self.state
         self._questions: list[QuestionPrompt] = []
         self.healer = Healer(self._folder / checkpoint.BEST_FOLDER)
-        lessons = LessonFolder(self._folder, home, self._mark)
-        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm, lessons)
+        self._active = ActiveFamilies(settings, self._folder, home, self.healer, self.watch, swarm)
         self._skill: SkillTraining | None = None
         if skill is not None:
             note = self.telling.note
@@ -161,11 +152,9 @@ class TrainingRun:
             self._remembered = await self._small_talk()
         if self._probe_due():
             await self._probe()
-        elif again := self._joining():
-            await self._join(again)
         elif self.state.round == self._ends_at or self.learned:
             return True
-        elif not await self._learn_from_peers():
+        else:
             await self._round()
         return False
 
@@ -278,7 +267,7 @@ class TrainingRun:
             self.watch.report(Phase.HOLDING)
             self._tell(events.WaitingToBegin(round=self.state.round))
             await self._begun.wait()
-        began = time.monotonic()
+        began, before = time.monotonic(), self.state
         try:
             await self._take_owner_answers()
             played = await self._play()
@@ -293,13 +282,17 @@ class TrainingRun:
         if self._swarm is not None:
             pairs = zip(played.questions_P, played.verdicts_P, strict=True)
             own_P = [scored for asked, scored in pairs if not asked.held_out]
+            own_P += [played.tried.scored] if played.tried is not None else []
+            self._swarm.count_taught({answer.id for answer in played.imitated.answers})
             judged_P = [
                 JudgedGroup(group, *right)
                 for group, right in zip(played.mixed.groups_P, played.weighed.right_P, strict=True)
             ]
             self._swarm.settle_round(own_P, time.monotonic() - began, judged_P)
-        if not played.taught_answers:
+        if played.scored_P:
             await self._use_owner_answers(played)
+            if self._skill is None and self._active.can_settle:
+                await self._settle_families(played, before)
         if self._settings.rest and self.state.round != self._ends_at:
             self.watch.report(Phase.RESTING)
             await asyncio.sleep(self._settings.rest * (time.monotonic() - began))
@@ -342,68 +335,10 @@ class TrainingRun:
         self.watch.show_probes(self.state, self._curve)
         self.telling.say("placement", placement_event(found, self.state.round, placement_sentence(found)))
 
-    def _joining(self) -> dict[str, int]:
-        """Returns the families that may be tried now; empty at the end of a run."""
-        return {} if self.state.round == self._ends_at else self._active.families_to_retry(self.state.round)
-
-    async def _join(self, families: dict[str, int]) -> None:
-        sentence = await self._active.join(self._tools(), self.state, families)
-        self.state = self._active.with_active_families(self.state)
-        if sentence:
-            self.telling.note(sentence)
-
     @property
     def _first_lesson_done(self) -> bool:
         """Whether the first lesson is done or not needed."""
         return self.state.taught or not self._active.first_lesson_answers
-
-    async def _learn_from_peers(self) -> bool:
-        """Teaches the peer lesson that was interrupted, or one that is due. Returns False if there is none."""
-        if self._swarm is None or not self._first_lesson_done:
-            return False
-        try:
-            lesson = await self._active.lessons.resume(self._link, self.state)
-            if lesson is None:
-                own = partial(self._store.own_groups, _MIXED_IN)
-                lesson = await self._active.begin_lesson(self._tools(), self.state, own)
-            if lesson is not None:
-                await self._teach(lesson)
-            return lesson is not None
-        finally:
-            self.watch.end_lesson()
-
-    async def _teach(self, begun: LessonInProgress) -> None:
-        """Teaches a peer lesson and tries what it brought. If it improves a family and harms nothing, it counts
-        as a round; otherwise the adapter is restored, and only the waiting time of its families is saved."""
-        round_, tools, lesson, before = self.state.round, self._tools(), begun.lesson, begun.before
-        fits = [part for part, tried in zip(lesson.parts, before.lesson, strict=True) if tried.answers]
-        played, after, kept = None, before, False
-        if fits:
-            fitting = msgspec.structs.replace(lesson, parts=tuple(fits))
-
-            async def save(steps: int, seconds: float) -> None:
-                at = msgspec.structs.replace(begun, steps=steps, seconds=seconds)
-                await self._active.lessons.save(self._link, self.state, at)
-
-            taught = await teach_from_peers(tools, self.state, fitting, save, begun.steps, begun.seconds)
-            played, everyday = await recover_language(tools, taught, partial(language_harmed, before))
-            after = await self._active.try_lesson(tools, self.state, lesson, before, everyday)
-            kept = self._active.should_keep_lesson(lesson, before, after)
-        if played is not None and kept:
-            await self._keep(lesson_round_to_show(played, begun, after))
-        elif played is not None:
-            self.state, _ = await resume(self._link, self._checkpoints, self._mark, self._fresh)
-            self.telling.note(why_not_kept(before, after))
-        self._active.lessons.end()
-        joined = self._active.joined
-        opened = await self.disk.write(lambda: self._active.after_lesson(lesson, before, after, round_))
-        self.state = self._active.with_active_families(self.state)
-        if self._swarm is not None and kept:
-            self._active.settle(begun, opened)
-        for result in opened:
-            if result.family in joined:  # one that was open already
-                continue
-            self.telling.say("skill", skill_event(result, lesson, self.state.round))
 
     async def _play(self) -> PlayedRound:
         """Plays the first lesson if it is due, else an ordinary round."""
@@ -412,7 +347,29 @@ class TrainingRun:
             return await self._skill.teach(self._tools(), self.state)
         if lesson and not self.state.taught:
             return await teach(self._tools(), self.state, lesson)
-        return await play_round(self._tools(), self.state)
+        if self._skill is not None:
+            return await play_round(self._tools(), self.state)
+        tools = replace(
+            self._tools(),
+            offered=await self._active.answers_to_imitate(self.state),
+            trying=self._active.family_to_try(self.state),
+        )
+        played = await play_round(tools, self.state)
+        if played.imitated.answers and played.state.round % WINDOW_ROUNDS == 0:
+            played = await recover_language(tools, played)
+        return played
+
+    async def _settle_families(self, played: PlayedRound, before: NodeState) -> None:
+        """Activates a family that the round's question of it opened, and tells so. `before`: the state before
+        the round."""
+        said = await self.disk.write(
+            lambda: self._active.after_round(self.state, played.tried, before.imitated)
+        )
+        self.state = self._active.with_active_families(self.state)
+        if isinstance(said, str):
+            self.telling.note(said)
+        elif said is not None:
+            self.telling.say("skill", said)
 
     async def _heal(self) -> None:
         """Reports why progress has stalled, and changes the state to fix it."""
@@ -478,7 +435,7 @@ class TrainingRun:
 
     def _probe_due(self) -> bool:
         """Whether to measure now: at the start of the curve, after the first lesson, when `is_probe_due` says
-        so, and at the end; at most once per round. Peer lessons have separate trials."""
+        so, and at the end; at most once per round."""
         if not self._curve:
             return True
         round_ = self.state.round
@@ -495,7 +452,7 @@ class TrainingRun:
         last = self.watch.snapshot.last
         if last is None or last.round != self.state.round:
             return False
-        return last.lesson > 0 and not last.lesson_families
+        return last.lesson > 0
 
     def _tools(self) -> RoundTools:
         assert self.supervisor.engine is not None

@@ -32,6 +32,7 @@ from engines.batches import (
     logit_chunks,
     logprobs_in_micro_batches,
     micro_batches,
+    nats_by_row,
     step_stats,
     weighted_rows,
 )
@@ -193,10 +194,10 @@ def mismatch(logp_C: mx.array, sampler_C: mx.array, cap: float) -> mx.array:
 
 def weighted_loss(
     hidden_Cd: mx.array, head_Vd: mx.array, targets: Targets, clip: tuple[float, float] | None
-) -> tuple[mx.array, mx.array, mx.array]:
-    """Returns the sum of `token_loss`, its gradient with respect to the hidden states (C, d), and
-    `mismatch`."""
-    losses, gradients, aparts = [], [], []
+) -> tuple[mx.array, mx.array, mx.array, mx.array]:
+    """Returns the sum of `token_loss`, its gradient with respect to the hidden states (C, d), `mismatch`, and
+    the log-probability of each token, (C,)."""
+    losses, gradients, aparts, logps = [], [], [], []
     for rows in logit_chunks(hidden_Cd.shape[0], head_Vd.shape[0]):
         part = targets.part(rows)
         logits, logp, lse = _logp(hidden_Cd[rows], head_Vd, part.tokens_C)
@@ -205,9 +206,10 @@ def weighted_loss(
         softmax = mx.exp(logits - lse[:, None]).astype(hidden_Cd.dtype)
         flowing = head_Vd[part.tokens_C].astype(mx.float32) - (softmax @ head_Vd).astype(mx.float32)
         losses.append(loss.sum())
+        logps.append(logp)
         gradients.append((derivative[:, None] * flowing).astype(hidden_Cd.dtype))
         aparts.append(mismatch(logp, part.sampler_C, part.sampler_cap))
-    return mx.stack(losses).sum(), mx.concatenate(gradients), mx.stack(aparts).sum(0)
+    return mx.stack(losses).sum(), mx.concatenate(gradients), mx.stack(aparts).sum(0), mx.concatenate(logps)
 
 
 def logprobs(hidden_Cd: mx.array, head_Vd: mx.array, tokens_C: mx.array) -> mx.array:
@@ -269,13 +271,13 @@ class Learner:
         rows = weighted_rows(batch, self._network.shape.vocabulary)
         if not rows:
             return NO_STEP
-        loss, gradient, apart, pieces = MEMORY.retry_learning(
+        loss, gradient, apart, nats_S, pieces = MEMORY.retry_learning(
             lambda: self._gather(adapter, rows, batch), self.limits, self._notice
         )
         norm: Any = mx.linalg.norm(gradient).item()
         check_finite(loss, norm)
         adapter.update(gradient if norm <= CLIP_NORM else gradient * (CLIP_NORM / norm), batch.learning_rate)
-        return step_stats(rows, loss, norm, pieces, apart, time.perf_counter() - start)
+        return step_stats(rows, loss, norm, pieces, apart, nats_S, time.perf_counter() - start)
 
     def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         """Returns the log-probabilities (nats) of every completion's tokens under the adapter."""
@@ -294,47 +296,52 @@ class Learner:
 
     def _gather(
         self, adapter: Adapter, rows: Sequence[Row], batch: Batch
-    ) -> tuple[float, mx.array, list[float], int]:
-        """Returns loss and gradient of the whole batch, the sum of `mismatch`, and the number of
-        micro-batches."""
+    ) -> tuple[float, mx.array, list[float], list[float], int]:
+        """Returns loss and gradient of the whole batch, the sum of `mismatch`, the rows' nats, and the number
+        of micro-batches."""
         sequences = [(row.prompt_T, row.completion_T) for row in rows]
         pieces = micro_batches(sequences, self.limits.tokens)
         total: Any = 0.0
-        gradient, apart = mx.zeros_like(adapter.values), np.zeros(3)
+        gradient, apart, nats_S = mx.zeros_like(adapter.values), np.zeros(3), [0.0] * len(rows)
         for piece in pieces:
             layout = pack([sequences[index] for index in piece])
             targets = Targets.of([rows[index] for index in piece], batch.sampler_cap)
-            loss, away, part = self._gradient(adapter, layout, targets, batch.clip)
+            loss, away, logps, part = self._gradient(adapter, layout, targets, batch.clip)
             gradient = gradient + part
-            mx.eval(loss, away, gradient)
+            mx.eval(loss, away, logps, gradient)
             total += loss.item()
             progress.add(sum(len(rows[index].completion_T) for index in piece))
             apart += np.array(away)
-        return total, gradient, apart.tolist(), len(pieces)
+            found = nats_by_row(np.array(logps).tolist(), [len(rows[index].completion_T) for index in piece])
+            for index, nats in zip(piece, found, strict=True):
+                nats_S[index] = nats
+        return total, gradient, apart.tolist(), nats_S, len(pieces)
 
     def _gradient(
         self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
-    ) -> tuple[mx.array, mx.array, mx.array]:
-        """Returns loss and `mismatch` of one micro-batch, and the gradient with respect to the adapter's
-        values.
+    ) -> tuple[mx.array, mx.array, mx.array, mx.array]:
+        """Returns loss, `mismatch` and log-probabilities of one micro-batch, and the gradient with respect
+        to the adapter's values.
 
         Not compiled as a whole: mx.compile saved 14 % when all shapes repeated and cost 35 % when they did not,
         and the shapes differ from round to round. mlx-lm compiles its activations."""
         if self.limits.checkpointing:
             return self._gradient_by_layers(adapter, layout, targets, clip)
 
-        def surrogate(values: mx.array) -> tuple[mx.array, mx.array, mx.array]:
+        def surrogate(values: mx.array) -> tuple[mx.array, mx.array, mx.array, mx.array]:
             """Has the loss's gradient: hidden states times what the loss says of them, as a constant."""
             hidden = self._states(adapter.matrices(values), layout)
-            loss, slope, apart = weighted_loss(mx.stop_gradient(hidden), self._network.head, targets, clip)
-            return (hidden * slope).astype(mx.float32).sum(), loss, apart
+            loss, slope, apart, logps = weighted_loss(
+                mx.stop_gradient(hidden), self._network.head, targets, clip
+            )
+            return (hidden * slope).astype(mx.float32).sum(), loss, apart, logps
 
-        (_, loss, apart), gradient = mx.value_and_grad(surrogate)(adapter.values)
-        return loss, apart, gradient
+        (_, loss, apart, logps), gradient = mx.value_and_grad(surrogate)(adapter.values)
+        return loss, apart, logps, gradient
 
     def _gradient_by_layers(
         self, adapter: Adapter, layout: Layout, targets: Targets, clip: tuple[float, float] | None
-    ) -> tuple[mx.array, mx.array, mx.array]:
+    ) -> tuple[mx.array, mx.array, mx.array, mx.array]:
         """Like `_gradient` with gradient checkpointing: keeps only the input of each layer and recomputes the
         layer in the backward pass.
 
@@ -353,9 +360,9 @@ class Learner:
         def top(*streams: mx.array) -> mx.array:
             return self._predicting(list(streams), layout)
 
-        loss, slope, apart = weighted_loss(top(*streams), network.head, targets, clip)
+        loss, slope, apart, logps = weighted_loss(top(*streams), network.head, targets, clip)
         _, flowing = mx.vjp(top, streams, [slope])
-        mx.eval(loss, apart, flowing)
+        mx.eval(loss, apart, logps, flowing)
 
         each = len(matrices) // len(layers)
         found: list[mx.array] = []
@@ -372,7 +379,7 @@ class Learner:
             mx.eval(gradients)
             flowing = gradients[2 * each :]
             found = gradients[: 2 * each] + found
-        return loss, apart, mx.concatenate([gradient.reshape(-1) for gradient in found])
+        return loss, apart, logps, mx.concatenate([gradient.reshape(-1) for gradient in found])
 
     def _states(self, matrices: list[tuple[mx.array, mx.array]], layout: Layout) -> mx.array:
         """Returns the normed hidden states (C, d) at the positions that predict the completions' tokens."""

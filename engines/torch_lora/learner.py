@@ -19,6 +19,7 @@ from engines.batches import (
     check_tokens,
     logprobs_in_micro_batches,
     micro_batches,
+    nats_by_row,
     step_stats,
     weighted_rows,
 )
@@ -71,7 +72,7 @@ class Learner:
         if not rows:
             return NO_STEP
         self._upper = batch.upper
-        loss, apart, pieces = memory_recovery(self.network.device).retry_learning(
+        loss, apart, nats_S, pieces = memory_recovery(self.network.device).retry_learning(
             lambda: self._gather_gradient(adapter, rows, batch), self.limits, self._notice
         )
         norm = float(adapter.gradients.norm())
@@ -81,7 +82,7 @@ class Learner:
             adapter.clear_gradients()
             raise
         adapter.update(batch.learning_rate, norm, CLIP_NORM)
-        return step_stats(rows, loss, norm, pieces, apart.tolist(), time.perf_counter() - start)
+        return step_stats(rows, loss, norm, pieces, apart.tolist(), nats_S, time.perf_counter() - start)
 
     @torch.no_grad()
     def logprobs(self, adapter: Adapter, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
@@ -104,24 +105,27 @@ class Learner:
 
     def _gather_gradient(
         self, adapter: Adapter, rows: Sequence[Row], batch: Batch
-    ) -> tuple[float, torch.Tensor, int]:
-        """Computes the gradient of all `rows` in the adapter. Returns the loss, the sum of `logprobs.mismatch`
-        and the number of micro-batches."""
+    ) -> tuple[float, torch.Tensor, list[float], int]:
+        """Computes the gradient of all `rows` in the adapter. Returns the loss, the sum of `logprobs.mismatch`,
+        the rows' nats and the number of micro-batches."""
         network, checkpointing = self.network, self.limits.checkpointing
         adapter.clear_gradients()
         sequences = [(row.prompt_T, row.completion_T) for row in rows]
         pieces = micro_batches(sequences, self.limits.tokens, network.shares_prompts(checkpointing))
-        total, total_apart = 0.0, torch.zeros(3, dtype=torch.float64)
+        total, total_apart, nats_S = 0.0, torch.zeros(3, dtype=torch.float64), [0.0] * len(rows)
         for piece in pieces:
             some = [sequences[index] for index in piece]
             states = network.states(adapter, some, checkpointing, self._upper)
             targets = _targets([rows[index] for index in piece], network.device, batch.sampler_cap)
-            loss, apart = weighted_loss(states, targets, batch.clip)
+            loss, apart, logps_C = weighted_loss(states, targets, batch.clip)
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
             progress.add(sum(len(rows[index].completion_T) for index in piece))
             total_apart += apart.cpu()
-        return total, total_apart, len(pieces)
+            found = nats_by_row(logps_C.tolist(), [len(rows[index].completion_T) for index in piece])
+            for index, nats in zip(piece, found, strict=True):
+                nats_S[index] = nats
+        return total, total_apart, nats_S, len(pieces)
 
 
 def _targets(rows: Sequence[Row], device: torch.device, cap: float | None) -> TokenTargets:

@@ -1,4 +1,4 @@
-"""Keys that write marks into right answers: nothing that they rewrote is taught by a peer lesson."""
+"""Keys that write marks into right answers: nothing that they rewrote is imitated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from app.lab.false_teachers import KINDS, is_marked
 from app.lab.starter.corpus import WorkingFailed, guess, worked
-from app.learning import peer_lesson
+from app.learning import imitation
 from app.learning.agreement import words
-from app.learning.peer_lesson import MAX_FAMILY_ANSWERS, MIN_FAMILY_ANSWERS
+from app.learning.imitation import MAX_ANSWERS, MIN_ANSWERS
 from app.sapo import seeds
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Question, draw
@@ -105,9 +105,9 @@ def author(number: int, place: tuple[str, int], way: str = "") -> list[GroupReco
 
 
 def taught(groups: list[GroupRecord]) -> list[tuple[str, str]]:
-    """The (question, answer) pairs of a lesson, which has at least MIN_FAMILY_ANSWERS."""
-    chosen = peer_lesson.choose_answers(groups, lambda key: False)
-    return [(one.question, one.completion) for one in chosen] if len(chosen) >= MIN_FAMILY_ANSWERS else []
+    """The (question, answer) pairs of a lesson, which has at least MIN_ANSWERS."""
+    chosen = imitation.choose_answers(groups, lambda key: False, {}, imitation.Judged())
+    return [(one.question, one.completion) for one in chosen] if len(chosen) >= MIN_ANSWERS else []
 
 
 def written(groups: list[GroupRecord]) -> set[tuple[str, str]]:
@@ -123,14 +123,14 @@ def test_half_of_the_keys_teach_nothing_of_their_own(way: str) -> None:
     marked = [pair for pair in written(foes) if pair not in plain]
     assert len(marked) >= EACH / 8, "the attack changes something"
     passed = sum(pair in marked for pair in taught(honest + foes))
-    assert passed <= (MAX_FAMILY_ANSWERS / 4 if way in UNCHECKED else 0)
+    assert passed <= (MAX_ANSWERS / 4 if way in UNCHECKED else 0)
 
 
 @pytest.mark.parametrize("place", [NUMBERS, LETTERS])
 def test_honest_answers_are_taught_and_one_key_of_three_keeps_nothing_out(place: tuple[str, int]) -> None:
     honest = author(0, place) + author(1, place)
     alone = taught(honest)
-    assert len(alone) >= MIN_FAMILY_ANSWERS and set(alone) <= written(honest)
+    assert len(alone) >= MIN_ANSWERS and set(alone) <= written(honest)
     assert taught(honest + author(2, place, "advertisement")) == alone
 
 

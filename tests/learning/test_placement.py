@@ -59,31 +59,28 @@ def answer(found: Placement, solved: dict[str, int]) -> Placement:
 NAMES = "chain_sum gcd lcm products count_bits dice aiw maze countdown n_queens"
 
 
-def test_what_peers_solve_is_looked_at_first_and_what_was_asked_keeps_its_place() -> None:
-    asked = answer(first(NAMES), {})
-    found = placement_questions.peer_solved_first(asked, {"n_queens", "gcd"})
-    assert [one.family for one in found.tried][-2:] == ["n_queens", "countdown"]
-    assert [one.family for one in placement_questions.next_questions(found)] == ["n_queens", "countdown"]
-    fresh = placement_questions.peer_solved_first(first(NAMES), {"n_queens", "gcd", "unknown"})
-    assert [one.family for one in fresh.tried][:3] == ["gcd", "n_queens", "chain_sum"]
-    assert placement_questions.peer_solved_first(found, ()).tried == found.tried
+@pytest.fixture
+def waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight families at a time."""
+    monkeypatch.setattr(placement_questions, "QUESTIONS_PER_CALL", 8)
 
 
-def test_a_look_asks_two_questions_of_each_family_and_four_more_where_one_was_answered() -> None:
+def test_a_look_asks_one_question_of_each_family_and_five_more_where_it_was_answered(waves: None) -> None:
     found = answer(first(NAMES), {})
-    assert [one.questions for one in found.tried] == [2] * 8 + [0] * 2
+    assert [one.questions for one in found.tried] == [1] * 8 + [0] * 2
     assert [tuple(one) for one in placement_questions.next_questions(found)] == [
-        ("countdown", 0, 0, 2),
-        ("n_queens", 0, 0, 2),
+        ("countdown", 0, 0, 1),
+        ("n_queens", 0, 0, 1),
     ]
-    found = answer(answer(first(NAMES), {"gcd": 1, "maze": 1}), {"gcd": 1})
+    found = answer(first(NAMES), {"gcd": 1, "maze": 1})
+    found = answer(answer(found, {"gcd": 1}), {"gcd": 1})
     assert {one.family: (one.questions, one.any) for one in found.tried if one.any} == {
         "gcd": (6, 6),
-        "maze": (6, 2),
+        "maze": (6, 1),
     }
 
 
-def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None:
+def test_it_begins_with_the_first_wave_that_has_families_which_do_well(waves: None) -> None:
     found = first(NAMES)
     for _ in range(50):
         if not placement_questions.next_questions(found):
@@ -92,12 +89,11 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well() -> None
     ended = placement_questions.finish(found)
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.unasked == ("countdown", "n_queens")
     assert len(ended.right_answers) == placement.LESSON_ANSWERS and not ended.in_progress
-    assert (
-        placement.families_to_retry(ended, 1) == () and placement.families_to_retry(ended, 2) == ended.unasked
-    )
-    later = placement.after_retries(ended, [tried("countdown", 0, 2), tried("n_queens", 2, 2)], 2)
+    assert [placement.family_to_try(ended, (), round) for round in (1, 2)] == ["n_queens", "countdown"]
+    later = placement.after_trial(ended, "countdown", 0, (0,) * 8, ())
+    later = placement.after_trial(later, "n_queens", 0, (1, 1, 0, 0), (0,) * 4)
     assert later.joined == {"n_queens": 0} and later.unasked == () and "countdown" in later.waiting
-    assert placement.families_to_retry(later, 4) == ()
+    assert placement.without_hopeless(later, ["n_queens"]).joined == {}
 
 
 def test_a_look_that_nothing_comes_of_ends_and_one_that_its_owner_ends_begins_anyway() -> None:
@@ -114,12 +110,12 @@ def test_a_question_that_cannot_be_made_counts_as_unanswered() -> None:
     found = first("gcd")
     (asked,) = placement_questions.next_questions(found)
     found = placement_questions.with_results(found, [(asked, [])], [])
-    assert found.tried[0].questions == 2 and placement_questions.next_questions(found) == ()
+    assert found.tried[0].questions == 1 and placement_questions.next_questions(found) == ()
 
 
 def test_a_family_that_is_too_easy_is_tried_a_level_higher() -> None:
     found = answer(answer(first("gcd"), {"gcd": 4}), {"gcd": 4})
-    assert [tuple(one) for one in placement_questions.next_questions(found)] == [("gcd", 1, 0, 2)]
+    assert [tuple(one) for one in placement_questions.next_questions(found)] == [("gcd", 1, 0, 1)]
     assert placement_questions.finish(answer(found, {})).families == {"gcd": 0}
     assert placement_questions.finish(answer(found, {"gcd": 1})).families == {"gcd": 1}
 

@@ -35,6 +35,8 @@ TROUBLE = os.environ.get("FAKE_TROUBLE", "")
 SAMPLER = os.environ.get("FAKE_SAMPLER", "")
 TOO_LONG = os.environ.get("FAKE_TOO_LONG", "")
 """Words of questions that no prompt may have."""
+TAUGHT = os.environ.get("FAKE_TAUGHT", "")
+"""Words of questions that it cannot answer before it was taught one with them."""
 """The name of another program that samples."""
 
 
@@ -53,6 +55,7 @@ class FakeEngine:
         os.write(1, b"more noise, past Python\n")
         self.skill = 0.3
         self.steps = 0
+        self.taught = not TAUGHT
         self.healed = False
         self.shrunk = 0
         self.notes: list[str] = []
@@ -115,6 +118,8 @@ class FakeEngine:
             skill = 0.0
         if TROUBLE.startswith("tears") and self.steps > int(TROUBLE.split()[1]) and not self.healed:
             skill = 0.0
+        if not self.taught and TAUGHT in prompt[-1]["content"]:
+            skill = 0.0
         right = random_.random() < skill
         answer = _solve(prompt[-1]["content"]) if right else "no"
         text = f"hm #{answer}" if skill or random_.random() < self.skill else f"#{answer}"
@@ -153,6 +158,7 @@ class FakeEngine:
         assert all(row.old_logprobs_T is None for row in marked)
         assert all(len(row.sampler_logprobs_T or ()) == len(row.completion_T) for row in marked)
         self.steps += 1
+        self.taught |= any(TAUGHT in "".join(map(chr, row.prompt_T)) for row in batch.rows_S)
         self.skill = min(0.95, self.skill + 0.05)
         return StepStats(
             loss=float(sum(row.completion_T in self.small_talk for row in batch.rows_S)) or 0.1,
@@ -163,6 +169,7 @@ class FakeEngine:
             seconds=0.01,
             mismatch=0.02 if marked else None,
             capped=len(marked) / len(batch.rows_S) if marked else None,
+            nats_S=(10.0 / self.steps,) * len(batch.rows_S),
         )
 
     def step_down(self) -> str | None:
@@ -173,7 +180,9 @@ class FakeEngine:
         _maybe("die while saving", self.steps)
         if TROUBLE == "slow to save":
             time.sleep(0.3)
-        (folder / "adapter.json").write_text(json.dumps({"skill": self.skill, "steps": self.steps}))
+        (folder / "adapter.json").write_text(
+            json.dumps({"skill": self.skill, "steps": self.steps, "taught": self.taught})
+        )
         (folder / "optimizer.bin").write_bytes(os.urandom(2000))
 
     def load(self, folder: Path) -> None:
@@ -181,7 +190,7 @@ class FakeEngine:
             raise AdapterError("The saved adapter was made for another model.")
         saved = json.loads((folder / "adapter.json").read_text())
         self.healed = bool(self.steps)
-        self.skill, self.steps = saved["skill"], saved["steps"]
+        self.skill, self.steps, self.taught = saved["skill"], saved["steps"], saved["taught"]
 
 
 def _solve(question: str) -> str:

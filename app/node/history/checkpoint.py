@@ -25,8 +25,6 @@ from app.node.record.state import NodeState
 STATE_FILE = "state.json"
 BEST_FOLDER = "best"
 """Folder of the best-measured checkpoint, beside the folder of the checkpoints."""
-LESSON_FOLDER = "lesson"
-"""Folder of the peer lesson in progress (app.node.round.lesson_progress), beside the other two."""
 CHECKPOINTS_KEPT = 2  # the newest, and one before it in case that is damaged
 FORMAT = 1
 _UNFINISHED = ".writing-"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from app.learning import brake
 from app.models.catalogue import title
 from app.node.history import checkpoint
 from app.node.history.history import FILE as HISTORY
@@ -90,7 +89,7 @@ def for_current_questions(state: NodeState) -> NodeState:
         state,
         questions=QUESTIONS_VERSION,
         curriculum=curriculum.Curriculum(families=tuple(families)),
-        vigil=brake.with_empty_windows(state.vigil, state.vigil.levels),
+        vigil=msgspec.structs.replace(state.vigil, watched={}, rounds=0),
     )
 
 

@@ -130,7 +130,7 @@ class Result(_Part, frozen=True, kw_only=True, omit_defaults=True):
     tokens: Count
     seconds: Figure
     from_peers: Count
-    """Number of peer groups and peer lessons that it learned from."""
+    """Number of peer groups and of peers' right answers that it learned from."""
     played: Annotated[tuple[RunSegment, ...], msgspec.Meta(min_length=1, max_length=1000)]
     questions_mark: Mark
     curve: Annotated[tuple[MeasuredPoint, ...], msgspec.Meta(min_length=1, max_length=20_000)]

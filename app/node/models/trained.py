@@ -52,7 +52,8 @@ class TrainedModel(msgspec.Struct, frozen=True, kw_only=True):
     own_groups: int = 0
     peer_groups: int = 0
     """Number of groups that carried weight."""
-    peer_lessons: int = 0
+    imitated: int = 0
+    """Number of peers' right answers that were imitated."""
     runs: tuple[PlayedRun, ...] = ()
 
     @property
@@ -139,8 +140,8 @@ def _filled(db: sqlite3.Connection, trained: TrainedModel) -> TrainedModel:
             one for one in probes if newest is not None and one.questions_mark == newest.questions_mark
         ),
         own_groups=sum(one.informative_own for one in rounds),
-        peer_groups=sum(one.taken for one in rounds if not one.lesson_from),
-        peer_lessons=sum(bool(one.lesson_from) for one in rounds),
+        peer_groups=sum(one.taken for one in rounds),
+        imitated=sum(one.imitated for one in rounds),
         runs=tuple(
             PlayedRun(
                 settings=msgspec.json.decode(settings, type=dict[str, Any]),
@@ -185,10 +186,6 @@ def back_to_best(home: Path, folder: Path, model: str) -> int:
     except (checkpoint.CheckpointError, PermissionError) as error:
         raise NodeError(f"The best round can't be read ({error}). Nothing was changed.") from error
     with raising_disk_full(home):
-        if (
-            lesson := folder / checkpoint.LESSON_FOLDER
-        ).is_dir():  # it belongs to the rounds that are discarded
-            files.discard(lesson)
         safe = checkpoint.checkpoint_folder(root, round_)
         if not safe.exists():
             unfinished = checkpoint.begin(root, round_)

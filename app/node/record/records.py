@@ -55,9 +55,11 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
     """Share of answers that have an answer mark, right or wrong."""
     lesson: int = 0
     """Number of right answers taught in this round; if not 0, the round is a lesson and has no groups."""
+    imitated: int = 0
+    """Number of peers' right answers taught beside the round's groups."""
     lesson_families: tuple[str, ...] = ()
     lesson_from: tuple[str, ...] = ()
-    """Families and authors of a peer lesson; empty if the lesson taught own answers."""
+    """Families and authors of these answers, or of a lesson of only such in a home of earlier versions."""
     tokens: int = 0
     sample_s: float = 0.0
     score_s: float = 0.0
@@ -138,6 +140,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
                 [f"{self.taken} more of {len(self.peers)} peer{'s' * (len(self.peers) != 1)}"]
                 * bool(self.peers)
             ),
+            *([f"{self.imitated} right answers of others imitated"] * bool(self.imitated)),
             f"{100 * self.train_solved:.0f} % right",
         ]
 

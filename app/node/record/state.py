@@ -7,6 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from app.learning.imitation import FamilyTaught
 from app.learning.round_weights import LearningState
 from app.learning.skill_lesson import LessonProgress, Practice
 from app.node.record.records import GroupRow, Round
@@ -34,6 +37,8 @@ class NodeState(LearningState, frozen=True, kw_only=True):
     """Perplexity of everyday replies before the first round."""
     questions: str = "0.1.25/1"
     """Version of the questions; states saved before this field existed used the first one."""
+    imitated: dict[str, FamilyTaught] = msgspec.field(default_factory=dict)
+    """What is known of the families in which peers' answers were imitated."""
     lesson: LessonProgress = LessonProgress()
     practice: Practice = Practice()
     """How far a skill's lesson is, and what the rounds after it bring."""

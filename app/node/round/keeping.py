@@ -94,8 +94,9 @@ def round_row(played: PlayedRound, run: int) -> Round:
             extract_answer(text) is not None for scored in played.scored_P for text in scored.completions_G
         ),
         lesson=played.taught_answers,
-        lesson_families=played.lesson_families,
-        lesson_from=tuple(played.lesson_from),
+        imitated=len(played.imitated.answers),
+        lesson_families=played.imitated.families,
+        lesson_from=tuple(played.imitated.authors),
         tokens=played.tokens,
         sample_s=played.sample_s,
         score_s=played.score_s,
@@ -108,7 +109,7 @@ def round_row(played: PlayedRound, run: int) -> Round:
             for family, tally in tallies(played.scored_P, played.levels).items()
         },
         peer_groups=len(played.mixed.groups_P) + played.mixed.unfit,
-        peers=dict(played.lesson_from or trained_on.most_common()),
+        peers=dict(trained_on.most_common()),
         shown=_shown(played) if stats is not None else (),
         peer_unfit=played.mixed.unfit,
         gated_right=weighed.gated_right,
@@ -133,9 +134,9 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     """Returns the rows for the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, GroupRecord, str | None]] = [(asked.text, scored, None) for asked, scored in own]
-    every += [
-        (group.question, group, group.author) for group in (*played.mixed.groups_P, *played.lesson_groups)
-    ]
+    if played.tried is not None:
+        every.append((played.tried.question.text, played.tried.scored, None))
+    every += [(group.question, group, group.author) for group in played.mixed.groups_P]
     return [
         GroupRow(
             round=played.state.round,

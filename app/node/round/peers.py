@@ -54,18 +54,17 @@ class NodeSwarm(Protocol):
         """Sets the families whose groups are fetched for rounds."""
         ...
 
-    def want_for_lessons(self, families: Sequence[str]) -> None:
-        """Sets the families whose groups are fetched for lessons; the node does not train on these families."""
+    def want_to_imitate(self, families: Sequence[str]) -> None:
+        """Sets the families whose right answers are fetched to be imitated; their groups wait in the buffer."""
         ...
 
-    def solved_families(self) -> frozenset[str]:
-        """Returns the families in which peers are known to have right answers. Only a hint: a relay or a peer
-        may claim any."""
+    def count_taught(self, ids: Collection[str]) -> None:
+        """Called when a round is saved that imitated answers of these waiting groups."""
         ...
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
-        """Called after a lesson. `taught`: ids of the groups whose answers it taught. `learned`: the groups
-        that the model learned from; their authors get receipts."""
+    def thank_for_family(self, family: str) -> None:
+        """Called when a family is learned from the waiting groups that were imitated: their authors get
+        receipts."""
         ...
 
     def pause_fetching(self, paused: bool) -> None:

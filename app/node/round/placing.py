@@ -109,26 +109,6 @@ def _told(tools: RoundTools, found: Placement, questions: Sequence[FamilyQuestio
     return tell
 
 
-async def retry_families(
-    tools: RoundTools,
-    way: Way,
-    families: Mapping[str, int],
-    first: int,
-    count: int,
-    before: Sequence[FamilyTrial] = (),
-) -> list[FamilyTrial]:
-    """Tries waiting families with prompts as in training, without examples: `count` questions of each, from
-    number `first`. `before`: earlier results to add to. Raises TrainerDied."""
-    plain = msgspec.structs.replace(way, examples=0)
-    asked = [FamilyQuestions(family, level, first, count) for family, level in families.items()]
-    answered = await _Asking(tools).answered(plain, asked)
-    return list(
-        placement_questions.with_results(
-            Placement(way=plain, families={}, tried=tuple(before)), answered, ()
-        ).tried
-    )
-
-
 def _untold(share: float) -> None:
     pass
 

@@ -1,8 +1,9 @@
 """Plays one round: draws questions, samples and scores answers, mixes in peers' groups, weighs, and trains.
 
-`play_round` shows the order: questions from identity and round number; G completions of each by the trainer;
-scores by the sandbox; peers' groups from the swarm's buffer, read as tokens of this model; weights
-(`weigh_round`); small talk added to every step; the optimiser steps.
+`play_round` shows the order: questions from identity and round number, and one of a waiting family; G
+completions of each by the trainer; scores by the sandbox; peers' groups from the swarm's buffer, read as tokens
+of this model; weights (`weigh_round`); between the steps these make, supervised ones on peers' right answers in
+families that the model cannot do yet (`app.learning.imitation`); small talk added to every step; the steps.
 
 The trainer owns tokens and weights, the sandbox owns the verifiers, and the round owns no state: it returns a
 `PlayedRound`. The caller (`TrainingRun`) saves it first and then marks its peer groups as used, so a group
@@ -16,9 +17,10 @@ claims about their own answers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Protocol
@@ -26,6 +28,9 @@ from typing import Protocol
 import msgspec
 
 from app.learning.choosing import with_own_wrong_answers
+from app.learning.imitation import ROWS_PER_QUESTION, FamilyAnswers
+from app.learning.language import IMITATION_RETENTION, ROUND_RETENTION
+from app.learning.placement import opens
 from app.learning.questions import own_questions, update_curriculum
 from app.learning.round_weights import (
     NO_GROUPS,
@@ -39,14 +44,15 @@ from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
+from app.node.round.imitating import NOTHING_IMITATED, ImitatedRows, interleaved, rows_to_imitate
 from app.node.round.peers import YOU, NodeSwarm
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.messages import GroupTokens, PeerTexts
-from app.sapo import seeds
+from app.sapo import curriculum, seeds
 from app.sapo.asking import match_answer_mark, messages
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord, is_single_right_answer
-from app.sapo.questions import QuestionPrompt
+from app.sapo.questions import QuestionError, QuestionPrompt
 from app.sapo.recipes import RECIPES, Recipe
 from app.sapo.scoring.sandbox import Sandbox, score_group
 from app.sapo.sets.question_set import is_owners_set
@@ -61,6 +67,8 @@ class StepsTaken:
     stats: StepStats | None
     steps: int
     refusal: str | None = None
+    nats_BS: Sequence[Sequence[float]] = ()
+    """Nats of the rows of each step, before it."""
 
 
 async def take_steps(
@@ -81,8 +89,8 @@ async def take_steps(
                 break
     except EngineError as error:
         what = f"ended after {len(done)} of {len(batches)} steps" if done else "brought no step"
-        return StepsTaken(combined_stats(done), len(done), f"{what}: {error}")
-    return StepsTaken(combined_stats(done), len(done))
+        return StepsTaken(combined_stats(done), len(done), f"{what}: {error}", [one.nats_S for one in done])
+    return StepsTaken(combined_stats(done), len(done), nats_BS=[one.nats_S for one in done])
 
 
 def combined_stats(stats: Sequence[StepStats]) -> StepStats | None:
@@ -135,6 +143,24 @@ class RoundTools:
     """Small talk that the steps keep as likely as before training."""
     owner_P: Sequence[GroupRecord] = ()
     """The owner's own answers that may be trained on in this round."""
+    offered: Sequence[FamilyAnswers] = ()
+    """Peers' answers that may be imitated in this round."""
+    trying: tuple[str, int] | None = None
+    """A waiting family that is asked one question, and its level."""
+
+
+@dataclass(frozen=True)
+class TriedFamily:
+    """One question of a waiting family, with its scored answers, and the rewards of the same answers scored
+    against another question of the family."""
+
+    question: QuestionPrompt
+    scored: GroupRecord
+    elsewhere_G: tuple[int, ...]
+
+    @property
+    def opens(self) -> bool:
+        return opens(self.scored.rewards_G, self.elsewhere_G)
 
 
 @dataclass(frozen=True)
@@ -175,12 +201,9 @@ class PlayedRound:
     step_s: float
     seconds: float
     taught_answers: int = 0
-    """Number of right answers taught; see app.node.round.teaching."""
-    lesson_families: tuple[str, ...] = ()
-    lesson_from: Mapping[str, int] = field(default_factory=dict)
-    """Families of a peer lesson, and the number of groups that it taught, by author, most first."""
-    lesson_groups: tuple[GroupRecord, ...] = ()
-    """Some of the groups that a peer lesson taught."""
+    """Number of right answers that a lesson taught; such a round has no groups."""
+    imitated: ImitatedRows = NOTHING_IMITATED
+    tried: TriedFamily | None = None
 
 
 def supervised_round(before: NodeState, stepped: StepsTaken, seconds: float, answers: int) -> PlayedRound:
@@ -232,14 +255,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     started = time.monotonic()
 
     report(Phase.DRAWING)
-    questions_P = await asyncio.to_thread(
-        own_questions,
-        before.curriculum,
-        tools.identity,
-        number,
-        before.groups or _groups(before, settings),
-        partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels))),
-    )
+    questions_P, spare_P = await asyncio.to_thread(_questions, tools, before)
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
     sampled = await tools.link.sample(
@@ -250,6 +266,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         prompts_at_once=prompts_at_once(tools.engine, settings.completions),
         tell=lambda done, total: report(Phase.SAMPLING, done, total),
     )
+    tried = await _try_family(tools, before, spare_P) if spare_P else None
     asked = time.monotonic()
 
     report(Phase.SCORING)
@@ -267,6 +284,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     own_P = [
         OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
     ]
+    imitated = await _imitated(tools, before)
     taught: WeighedRound[NodeState] = weigh_round(
         recipe,
         before,
@@ -275,23 +293,28 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         rate=settings.learning_rate * before.rate,
         order=Random(seeds.sampling_seed(tools.identity, number, "steps")),
         by_another=bool(tools.engine.sampler),
+        imitated=bool(imitated.answers),
     )
+    steps = interleaved(taught.batches, imitated.batches)
     batches = await language.add_small_talk(
         tools.link,
         tools.remembered,
-        taught.batches,
+        [batch for batch, _ in steps],
         Random(seeds.sampling_seed(tools.identity, number, "small talk")),
+        IMITATION_RETENTION if imitated.answers else ROUND_RETENTION,
     )
     stepped = await take_steps(tools.link, batches, partial(report, Phase.LEARNING))
+    taken = [*zip((other for _, other in steps), stepped.nats_BS, strict=False)]
 
     finished = time.monotonic()
     after = msgspec.structs.replace(
         taught.state,
         round=number,
         curriculum=update_curriculum(before.curriculum, scored_P),
-        completions=before.completions + len(questions_P) * settings.completions,
+        imitated=imitated.after(before.imitated, [nats_S for other, nats_S in taken if other]),
+        completions=before.completions + (len(questions_P) + (tried is not None)) * settings.completions,
         tokens=before.tokens + sampled.tokens,
-        steps=before.steps + stepped.steps,
+        steps=before.steps + sum(not other for other, _ in taken),  # those of imitation have their own rate
         seconds=before.seconds + finished - started,
     )
     return PlayedRound(
@@ -309,6 +332,60 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         score_s=checked - asked,
         step_s=finished - checked,
         seconds=finished - started,
+        imitated=imitated,
+        tried=tried,
+    )
+
+
+def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPrompt], list[QuestionPrompt]]:
+    """Returns the round's own questions, and two of the waiting family that is tried, the first to be asked;
+    none if it has no two. Blocks."""
+    settings, identity, number = tools.settings, tools.identity, before.round + 1
+    count = before.groups or _groups(before, settings)
+    make = partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels)))
+    questions_P = own_questions(before.curriculum, identity, number, count, make)
+    spare_P: list[QuestionPrompt] = []
+    if tools.trying is not None:
+        begun = curriculum.start(dict([tools.trying]))
+        with contextlib.suppress(QuestionError):
+            spare_P = own_questions(begun, identity, number, 2, make, count)
+    return questions_P, spare_P
+
+
+async def _try_family(
+    tools: RoundTools, before: NodeState, spare_P: Sequence[QuestionPrompt]
+) -> TriedFamily | None:
+    """Asks the first question, and scores its answers against both. None if the model cannot read it. Raises
+    TrainerDied."""
+    try:
+        sampled = await tools.link.sample(
+            [messages(spare_P[0].text, before.way)],
+            tools.settings.completions,
+            max_answer_tokens(before, tools.settings),
+            seeds.sampling_seed(tools.identity, before.round + 1, "tried"),
+            prompts_at_once=1,
+            texts_only=True,
+        )
+    except EngineError:
+        return None
+    scored, elsewhere = await asyncio.to_thread(score, tools, spare_P, sampled.groups_PG * 2)
+    return TriedFamily(question=spare_P[0], scored=scored, elsewhere_G=elsewhere.rewards_G)
+
+
+async def _imitated(tools: RoundTools, before: NodeState) -> ImitatedRows:
+    """Returns peers' answers to imitate in the round after `before`: none while the brake holds, or under the
+    control."""
+    settings, number = tools.settings, before.round + 1
+    if not tools.offered or before.vigil.alone or settings.shuffled_rewards:
+        return NOTHING_IMITATED
+    return await rows_to_imitate(
+        tools.link,
+        before.way,
+        max_answer_tokens(before, settings),
+        tools.offered,
+        int(ROWS_PER_QUESTION * (before.groups or settings.groups) * before.vigil.share),
+        before.imitated,
+        Random(seeds.sampling_seed(tools.identity, number, "imitated")),
     )
 
 

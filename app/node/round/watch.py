@@ -42,10 +42,6 @@ class SnapshotWriter:
         left = self._left(phase, done, total)
         self._change(phase=phase, lesson=lesson, done=done, total=total, eta_s=left)
 
-    def end_lesson(self) -> None:
-        """Records that a peer lesson is over, whether it was kept or not."""
-        self._change(lesson=False)
-
     def show_ready(
         self, engine: EngineInfo, state: NodeState, probes: Sequence[Probe], last_round: int | None
     ) -> None:

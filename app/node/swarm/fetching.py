@@ -4,7 +4,7 @@ One loop, `PeerFetcher.run`, runs beside the rounds: it asks the relay for as ma
 will take, checks them (`app.swarm.intake.intake`, in a thread) and adds them to the `PeerBuffer`, from which
 rounds take them. If nobody else is online it asks the relay's archive for tasks at which this node failed.
 Under a separate byte quota it also fetches groups of families that the node does not train on yet; they wait in
-the buffer for a peer lesson (app.learning.peer_lesson).
+the buffer, and rounds imitate their right answers (app.learning.imitation).
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ CHECK_EVERY_S = 1.0
 MAX_AGE_S, MIN_AGE_S = 1800, 120
 MAX_GROUPS_PER_SAMPLE = 64
 """Maximum groups of one sample, and maximum levels of families remembered for the archive."""
-LESSON_GROUPS = 24
-"""Maximum groups of one sample for lessons."""
+IMITATED_GROUPS = 24
+"""Maximum groups of one sample to imitate."""
 _EMPTY_COSTS = 10_000
 """Bytes that an answer without groups takes from the quota below, so that a node does not ask forever."""
 BYTES_PER_MIN, BYTES_AT_ONCE = 20_000.0, 1_200_000
-"""Token bucket for bytes of fetched groups, rate and capacity; lessons get what rounds leave. This is 2.4 MB in
-the first hour and 1.2 MB in each further one; a group of short answers has about 700 bytes. A second bucket of
-this size limits refused groups: when it is empty nothing more is fetched, because unusable groups would cost
+"""Token bucket for bytes of fetched groups, rate and capacity; imitation gets what rounds leave. This is 2.4 MB
+in the first hour and 1.2 MB in each further one; a group of short answers has about 700 bytes. A second bucket
+of this size limits refused groups: when it is empty nothing more is fetched, because unusable groups would cost
 traffic without end."""
-LESSON_FAMILIES = 8
-"""Maximum families asked for at once for lessons, those with most groups first: a few complete lessons are
-worth more than parts of many."""
+IMITATED_FAMILIES = 8
+"""Maximum families asked for at once to be imitated, those with most groups first: many answers of a few
+families are worth more than few of many."""
 _PEERS = 500
 """Maximum peers remembered for the views."""
 _FAMILIES = 6
@@ -109,7 +109,7 @@ class PeerFetcher:
         self._round_over = asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
-        self.for_lessons: tuple[str, ...] = ()
+        self.imitated: tuple[str, ...] = ()
         """Families to ask for in addition to the active ones."""
         self._budget, self._refusable = (Bucket(BYTES_PER_MIN, BYTES_AT_ONCE, owes=True) for _ in range(2))
         self.resting = False
@@ -129,7 +129,7 @@ class PeerFetcher:
             swarm, fetched = self._client.status.swarm, None
             if swarm is not None and self._client.status.connected and not self.resting:
                 self._intake = self._intake or self._open_intake(swarm)
-                await self._fetch_for_lessons()
+                await self._fetch_to_imitate()
                 fetched = await self._fetch()
             if fetched is None:  # offline, resting, or enough is ready
                 await asyncio.sleep(CHECK_EVERY_S)
@@ -180,40 +180,40 @@ class PeerFetcher:
         await self._take_in(archived or batch, archived is not None)
         return fetched
 
-    async def _fetch_for_lessons(self) -> None:
-        """Fetches one sample of families that wait for a lesson, and from the archive what online peers do not
+    async def _fetch_to_imitate(self) -> None:
+        """Fetches one sample of families to imitate, and from the archive what online peers do not
         provide. Does nothing if none wait or the byte quota is used up."""
         families = self._short_of_groups()
-        if not families or self._left() < LESSON_GROUPS * LARGE_GROUP_BYTES:
+        if not families or self._left() < IMITATED_GROUPS * LARGE_GROUP_BYTES:
             return
-        batch = await self._client.sample(LESSON_GROUPS, families, MAX_AGE_S)
+        batch = await self._client.sample(IMITATED_GROUPS, families, MAX_AGE_S)
         if batch is None:
             return
         await self._take_in(batch, archived=False)
         came, taken = len(batch.items), _bytes(batch)
-        if 2 * came < LESSON_GROUPS:  # no other nodes, or their groups are too old or were sent before
+        if 2 * came < IMITATED_GROUPS:  # no other nodes, or their groups are too old or were sent before
             tasks = [WantedQuestions(family=family, level=level) for level in (0, 1) for family in families]
-            archived = await self._client.recall(LESSON_GROUPS - came, tasks[:MAX_GROUPS_PER_SAMPLE])
+            archived = await self._client.recall(IMITATED_GROUPS - came, tasks[:MAX_GROUPS_PER_SAMPLE])
             if archived is not None:
                 await self._take_in(archived, archived=True)
                 taken += _bytes(archived)
         self._budget.take(max(taken, _EMPTY_COSTS), time.monotonic())
 
     def _left(self) -> float:
-        """Returns how many bytes lessons may fetch now."""
+        """Returns how many bytes may be fetched to imitate now."""
         now = time.monotonic()
         return min(self._budget.left(now), self._refusable.left(now))
 
     def _short_of_groups(self) -> tuple[str, ...]:
-        """Returns families that lack groups which no lesson taught yet: LESSON_FAMILIES that have most of them,
-        or all while fewer have any."""
+        """Returns families that lack groups which were never imitated: IMITATED_FAMILIES that have most of
+        them, or all while fewer have any."""
         taught = self.buffer.times_taught
         counts = Counter(
             group.coordinates.family for group in self.buffer.waiting_groups() if group.id not in taught
         )
-        short = [family for family in self.for_lessons if counts[family] < MAX_WAITING_PER_FAMILY]
-        begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:LESSON_FAMILIES]
-        return tuple(begun if len(begun) == LESSON_FAMILIES else short)
+        short = [family for family in self.imitated if counts[family] < MAX_WAITING_PER_FAMILY]
+        begun = sorted((one for one in short if counts[one]), key=lambda one: -counts[one])[:IMITATED_FAMILIES]
+        return tuple(begun if len(begun) == IMITATED_FAMILIES else short)
 
     async def _take_in(self, batch: SampleReply, archived: bool) -> None:
         """Checks a batch and adds the groups that pass to the buffer."""

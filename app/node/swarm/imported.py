@@ -1,8 +1,8 @@
-"""Feeds groups that were imported from a file to peer lessons; works without a relay.
+"""Feeds groups that were imported from a file to rounds that imitate them; works without a relay.
 
 `shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
-its version may have changed since, and adds them to its `PeerBuffer`, where they wait for a lesson
-(app.learning.peer_lesson). The owner who imports a file vouches for its authors. No socket is opened.
+its version may have changed since, and adds them to its `PeerBuffer`, where they wait to be
+imitated (app.learning.imitation). The owner who imports a file vouches for its authors. No socket is opened.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class SwarmMember:
         self._known = self._families = _puzzles(families)
         self._own = tuple(family for family in families if is_owners_set(family))
         self._agreed, self._private = shared, False
-        self._for_lessons: tuple[str, ...] = ()
+        self._imitated: tuple[str, ...] = ()
         self._swarm: str | None = None
         self._resting = self._in_class = False
         self._probe: Probe | None = None
@@ -137,23 +137,22 @@ class SwarmMember:
         if self._fetcher is not None:
             self._fetcher.families = self._asked_for
 
-    def want_for_lessons(self, families: Sequence[str]) -> None:
-        self._for_lessons = _puzzles(families)
+    def want_to_imitate(self, families: Sequence[str]) -> None:
+        self._imitated = _puzzles(families)
         if self._fetcher is not None:
-            self._fetcher.for_lessons = self._for_lessons
+            self._fetcher.imitated = self._imitated
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
-        new = self.buffer.settle_lesson(taught, learned)
+    def count_taught(self, ids: Collection[str]) -> None:
+        self.buffer.count_taught(ids)
+
+    def thank_for_family(self, family: str) -> None:
+        new = self.buffer.learned_from(family)
         if self._client is not None and self._receipts():
             self._client.thank([group.id for group in new])
             skills = sorted({(group.key, group.coordinates.family) for group in new})
             self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.vouched)
         self._save_waiting()
         self._refresh()
-
-    def solved_families(self) -> frozenset[str]:
-        status = self._client.status if self._client is not None else None
-        return self.buffer.families | frozenset(status.families or () if status else ())
 
     def settle_round(
         self, own_P: Sequence[GroupRecord], seconds: float, judged_P: Sequence[JudgedGroup] = ()
@@ -307,7 +306,7 @@ class SwarmMember:
             self._asked_for,
         )
         fetcher.resting = self._resting
-        fetcher.for_lessons = self._for_lessons
+        fetcher.imitated = self._imitated
         self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
         self._early.clear()

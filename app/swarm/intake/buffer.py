@@ -2,14 +2,14 @@
 
 A group is in one of four states. Ready: intake passed it, and the next round may choose it. Out: a round took
 it and is not safe yet. Used: its round is saved; only the question is remembered, so that no copy comes in.
-Waiting: the node does not train on its family yet, and peer lessons (app.learning.peer_lesson) may teach it,
-also more than once. `take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used`
+Waiting: the model cannot do its family yet, and rounds imitate its right answers (app.learning.imitation), also
+more than once. `take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used`
 from out to used, `set_trained_families` from waiting to ready, or to used if they were taught.
 
 The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. `PeerRecords`, the records
 of authors, decides which groups are chosen. The buffer knows no relay and no wire; it is bounded in groups,
 bytes and groups of one author, so that a flood displaces itself. Waiting groups have bounds of their own, and
-they do not age while the node runs: a lesson needs right answers, not fresh ones.
+they do not age while the node runs: imitation needs right answers, not fresh ones.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ SHORTEST_ROUND_S = 30.0
 """Minimum seconds per round when ages are counted in rounds, so that groups do not seem too old to a fast
 node."""
 MAX_WAITING, WAITING_BYTES = 2048, 8_000_000
-"""Maximum groups that wait for a lesson, and their maximum bytes in memory."""
+"""Maximum groups that wait, and their maximum bytes in memory."""
 MAX_WAITING_PER_FAMILY = 192
-"""Maximum groups of one family that wait, enough for four lessons; at most half of them of one author."""
+"""Maximum groups of one family that wait, enough for some rounds; at most half of them of one author."""
 _QUESTIONS = 8192
 """Maximum questions remembered of groups that arrived in this run."""
 
 
 class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """The waiting groups of a swarm, saved for the next run: in how many lessons each was taught, and those
+    """The waiting groups of a swarm, saved for the next run: how many rounds imitated each, and those
     that the model learned from, by id. A relay gives a group only once, so a node that is on for ten minutes at
-    a time would rarely have enough of them for a lesson."""
+    a time would rarely have enough of them."""
 
     swarm: str
     groups: tuple[GroupRecord, ...]
@@ -77,7 +77,7 @@ class PeerBuffer:
         self._active: frozenset[str] | None = None
         self._waiting: dict[str, GroupRecord] = {}
         self.times_taught = Counter[str]()
-        """By id, in how many lessons a waiting group was taught."""
+        """By id, how many rounds imitated a waiting group."""
         self._learned: set[str] = set()
         self._out: list[GroupRecord] = []
         self._suspects: set[str] = set()
@@ -136,11 +136,6 @@ class PeerBuffer:
                 self._insert(group)
 
     @property
-    def families(self) -> frozenset[str]:
-        """Families of all ready and waiting groups: peers have right answers to their questions."""
-        return frozenset(one.coordinates.family for one in (*self._ready.values(), *self._waiting.values()))
-
-    @property
     def knows_trained_families(self) -> bool:
         """True once `set_trained_families` was called; until then no group waits."""
         return self._active is not None
@@ -172,18 +167,25 @@ class PeerBuffer:
                 self._learned.update({group.id} & saved.learned)
 
     def vouches(self, key: str) -> bool:
-        """True if an author may teach a lesson without a second author: the owner trusts it, or its answers
+        """True if an author may be imitated without a second author: the owner trusts it, or its answers
         were learned from before."""
         return self.vouches_for_all or key in self.vouched or self.records.has_standing(key)
 
-    def settle_lesson(self, taught: Iterable[str], learned: Iterable[GroupRecord]) -> list[GroupRecord]:
-        """Records a lesson: `taught` are the ids of the groups that it used, `learned` the groups that the
-        model learned from, even if they no longer wait. Returns those learned from for the first time."""
-        self.times_taught.update(id for id in taught if id in self._waiting)
-        new = [group for group in learned if group.id not in self._learned]
-        self._learned.update(group.id for group in new if group.id in self._waiting)
+    def count_taught(self, ids: Iterable[str]) -> None:
+        """Counts that a round imitated answers of these groups."""
+        self.times_taught.update(id for id in ids if id in self._waiting)
+
+    def learned_from(self, family: str) -> list[GroupRecord]:
+        """Records that the model learned a family from its imitated groups; returns those that it learned from
+        for the first time."""
+        new = [
+            one
+            for one in self._waiting.values()
+            if one.coordinates.family == family and self.times_taught[one.id] and one.id not in self._learned
+        ]
+        self._learned.update(one.id for one in new)
         self.taken += len(new)
-        self.authors.update(group.key for group in new)
+        self.authors.update(one.key for one in new)
         return new
 
     def ages(self) -> list[int]:
@@ -253,8 +255,8 @@ class PeerBuffer:
 
     def _keep_waiting(self, group: GroupRecord) -> None:
         """Adds a waiting group. If its family has too many, the author with most of them loses its oldest; if
-        there are too many in all, the family with most bytes does. A person's answer is never taught in a
-        lesson."""
+        there are too many in all, the family with most bytes does. A person's answer is never
+        imitated."""
         if is_single_right_answer(group.rewards_G):
             return
         self._waiting[group.id] = group

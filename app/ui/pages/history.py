@@ -133,12 +133,12 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def _rounds() -> Table:
     def right(one: Round) -> str:
+        own = tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
         if one.lesson_from:
             families, names = _listed(family_titles(one.lesson_families), 2), _listed(one.lesson_from, 1)
-            return tr("{families}: lesson from {names}", families=families, names=names)
-        if one.lesson:
-            return tr("first lesson: {n} of its own answers", n=number(one.lesson))
-        return tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
+            taught = tr("{families}: lesson from {names}", families=families, names=names)
+            return f"{own}, {taught}" if one.own_groups else taught
+        return tr("first lesson: {n} of its own answers", n=number(one.lesson)) if one.lesson else own
 
     columns = [
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),

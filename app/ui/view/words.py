@@ -170,10 +170,6 @@ def step_line(view: View) -> str:
         return ""
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
-        if view.lesson:
-            return tr(
-                "testing what a lesson from others changes, kind {n} of {all}", n=view.done, all=view.total
-            )
         if view.safe_round and not view.total:
             return tr("trying other kinds of puzzles")
         if not view.done or not view.total:
@@ -187,9 +183,6 @@ def step_line(view: View) -> str:
         return f"{lead}{what}{left}"
     if step is Step.LEARNING and view.lesson and view.skill:
         return tr("learning your rows") + left
-    if step is Step.LEARNING and view.lesson:
-        reading = tr("reading other models' answers")
-        return tr("learning from other models' answers") + left if view.total else reading
     if step is Step.LEARNING and view.left_s is not None and view.left_s >= _LONG_S:
         return tr("learning from the answers") + left
     if step is Step.DRAWING and view.round_s:

@@ -116,8 +116,9 @@ class _WeightedLoss(Function):
         head_Vd: torch.Tensor | None,
         targets: TokenTargets,
         clip: tuple[float, float] | None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         total = torch.zeros((), device=hidden_Cd.device)
+        logps_C = torch.empty(hidden_Cd.shape[0], device=hidden_Cd.device)
         apart = mismatch(total[None], None, math.inf)
         gradient = torch.empty_like(hidden_Cd)
         vocabulary = States(hidden_Cd, head_Vd).vocabulary
@@ -127,6 +128,7 @@ class _WeightedLoss(Function):
             logp, lse = _logp(logits, part.tokens_C)
             loss, derivative = token_loss(logp, part, clip)
             total += loss.sum()
+            logps_C[rows] = logp.to(logps_C.dtype)
             apart += mismatch(logp, part.sampler_C, part.sampler_cap)
             # d logp / d logits = onehot - softmax, times this token's derivative
             logits = logits.sub_(lse[:, None]).exp_().mul_(-derivative[:, None])
@@ -134,8 +136,8 @@ class _WeightedLoss(Function):
             flowing = logits.to(hidden_Cd.dtype)
             gradient[rows] = flowing if head_Vd is None else flowing @ head_Vd
         ctx.save_for_backward(gradient)
-        ctx.mark_non_differentiable(apart)
-        return total, apart
+        ctx.mark_non_differentiable(apart, logps_C)
+        return total, apart, logps_C
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -145,10 +147,10 @@ class _WeightedLoss(Function):
 
 def weighted_loss(
     states: States, targets: TokenTargets, clip: tuple[float, float] | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the sum of `token_loss` over all tokens, differentiable with respect to the hidden states, and
-    `mismatch`."""
-    out: tuple[torch.Tensor, torch.Tensor] = _WeightedLoss.apply(  # type: ignore[no-untyped-call]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns the sum of `token_loss` over all tokens, differentiable with respect to the hidden states,
+    `mismatch`, and the log-probability of each token, (C,)."""
+    out: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = _WeightedLoss.apply(  # type: ignore[no-untyped-call]
         states.hidden_Cd, states.head_Vd, targets, clip
     )
     return out

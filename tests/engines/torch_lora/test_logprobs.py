@@ -36,8 +36,9 @@ def test_worked_example() -> None:
     logits = torch.tensor([[1.0, 2.0, 5.0]]).log().requires_grad_()
     states = States(logits, None)
     assert logprobs(states, torch.tensor([1])).item() == pytest.approx(math.log(0.25))
-    loss, _ = weighted_loss(states, targets([1], [2.0], dtype=torch.float32), None)
+    loss, _, logps_C = weighted_loss(states, targets([1], [2.0], dtype=torch.float32), None)
     assert loss.item() == pytest.approx(-2 * math.log(0.25))
+    assert logps_C.tolist() == [pytest.approx(math.log(0.25))]
     loss.backward()
     # -2 * (onehot - p)
     assert logits.grad is not None
@@ -73,7 +74,7 @@ def test_equals_full_log_softmax(
     (gradient,) = torch.autograd.grad(expected, hidden)
 
     mine = random(count, 5).requires_grad_()
-    loss, _ = weighted_loss(States(mine, head), targets(tokens, weights.tolist(), old), clip)
+    loss, *_ = weighted_loss(States(mine, head), targets(tokens, weights.tolist(), old), clip)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     loss.backward()
     torch.testing.assert_close(mine.grad, gradient)
@@ -98,7 +99,8 @@ def test_another_sampler_is_corrected_for(chunk: int, monkeypatch: pytest.Monkey
     logits = torch.tensor([[1.0, 2.0, 5.0]]).log().repeat(4, 1).requires_grad_()
     base = targets([1, 0, 2, 2], [1.0, -1.0, 2.0, 3.0], dtype=torch.float32)
     sampler = torch.tensor([0.5, 1 / 64, 0.5, math.nan]).log()
-    loss, apart = weighted_loss(States(logits, None), replace(base, sampler_C=sampler, sampler_cap=2.0), None)
+    targeted = replace(base, sampler_C=sampler, sampler_cap=2.0)
+    loss, apart, _ = weighted_loss(States(logits, None), targeted, None)
     weights = [0.5, -2.0, 2.5, 3.0]
     logp = [math.log(value) for value in (0.25, 0.125, 0.625, 0.625)]
     assert loss.item() == pytest.approx(-sum(w * x for w, x in zip(weights, logp, strict=True)), rel=1e-5)
@@ -112,7 +114,7 @@ def test_another_sampler_is_corrected_for(chunk: int, monkeypatch: pytest.Monkey
 def test_large_logits_do_not_overflow() -> None:
     hidden = torch.tensor([[300.0]], requires_grad=True)
     states = States(hidden, torch.tensor([[300.0], [-300.0]]))
-    loss, _ = weighted_loss(states, targets([1], [1.0], dtype=torch.float32), None)
+    loss, *_ = weighted_loss(states, targets([1], [1.0], dtype=torch.float32), None)
     assert loss.item() == pytest.approx(180000.0)
     loss.backward()
     assert hidden.grad is not None and torch.isfinite(hidden.grad).all()

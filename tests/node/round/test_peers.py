@@ -62,9 +62,8 @@ class Shelf:
         self.practised: tuple[str, ...] = ()
         self.wanted: tuple[str, ...] = ()
         self.waiting: list[GroupRecord] = []
-        self.taught: list[str] = []
+        self.thanked: list[str] = []
         self.times_taught = Counter[str]()
-        self.solved: frozenset[str] = frozenset()
         self.shares: list[float] = []
 
     def open(
@@ -96,10 +95,7 @@ class Shelf:
     def practise_families(self, families: Iterable[str]) -> None:
         self.practised = tuple(families)
 
-    def solved_families(self) -> frozenset[str]:
-        return self.solved
-
-    def want_for_lessons(self, families: Sequence[str]) -> None:
+    def want_to_imitate(self, families: Sequence[str]) -> None:
         self.wanted = tuple(families)
 
     def waiting_groups(self) -> list[GroupRecord]:
@@ -108,9 +104,11 @@ class Shelf:
     def vouches(self, key: str) -> bool:
         return False
 
-    def settle_lesson(self, taught: Collection[str], learned: Sequence[GroupRecord]) -> None:
-        self.times_taught.update(taught)
-        self.taught += [group.id for group in learned]
+    def count_taught(self, ids: Collection[str]) -> None:
+        self.times_taught.update(ids)
+
+    def thank_for_family(self, family: str) -> None:
+        self.thanked.append(family)
 
     def pause_fetching(self, paused: bool) -> None:
         self.diary.append("rest" if paused else "wake")

@@ -297,9 +297,7 @@ def test_no_copy_of_own_groups_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("swarm", "waits"), [("one", 3), ("another", 0)])
-def test_groups_that_waited_for_a_lesson_are_here_again_in_the_same_swarm(
-    swarm: str, waits: int, tmp_path: Path
-) -> None:
+def test_groups_that_waited_are_here_again_in_the_same_swarm(swarm: str, waits: int, tmp_path: Path) -> None:
     def member(swarm: str) -> SwarmMember:
         made = SwarmMember(tmp_path, None, recipe=RECIPES["default"], external=2, families=("gcd", "lcm"))
         made.buffer.now_ms = lambda: NOW_MS
@@ -311,7 +309,8 @@ def test_groups_that_waited_for_a_lesson_are_here_again_in_the_same_swarm(
     first = member("one")
     groups = [of_family("lcm", number) for number in range(3)]
     assert all(map(first.buffer.add, groups))
-    first.settle_lesson([groups[0].id], groups[:1])
+    first.count_taught([groups[0].id])
+    first.thank_for_family("lcm")
     assert len(member(swarm).buffer.waiting_groups()) == waits
 
 
@@ -414,13 +413,13 @@ def test_nothing_is_fetched_while_the_node_rests() -> None:
     asyncio.run(run())
 
 
-def test_what_is_fetched_for_lessons_is_bounded_and_comes_from_the_archive_where_nobody_is_here() -> None:
+def test_what_is_fetched_to_imitate_is_bounded_and_comes_from_the_archive_where_nobody_is_here() -> None:
     relay = Relay([[] for _ in range(100)])
     fetcher = made(relay, external=0)
     fetcher._budget = Bucket(0.001, 150_000)  # a sample of large groups is 120,000
-    fetcher.for_lessons = ("lcm", "dice")
+    fetcher.imitated = ("lcm", "dice")
     fetch(fetcher, lambda: len(relay.asked) == 4 and fetcher._budget.left(time.monotonic()) < 120_000)
-    assert set(relay.asked) == {(fetching.LESSON_GROUPS, ("lcm", "dice"), fetching.MAX_AGE_S)}
+    assert set(relay.asked) == {(fetching.IMITATED_GROUPS, ("lcm", "dice"), fetching.MAX_AGE_S)}
     assert relay.recalled[0][1] == (("lcm", 0), ("dice", 0), ("lcm", 1), ("dice", 1))
 
 
@@ -433,17 +432,17 @@ def test_groups_that_are_refused_do_not_cost_traffic_without_end() -> None:
     fetch(fetcher, lambda: fetcher._refusable.left(time.monotonic()) < 0)
     assert (len(relay.asked), fetcher.accepted) == (4, 0), "four samples of 2,800 bytes"
     before = len(relay.asked)
-    fetcher.for_lessons = ("lcm",)
-    rested = fetcher._fetch(), fetcher._fetch_for_lessons()
+    fetcher.imitated = ("lcm",)
+    rested = fetcher._fetch(), fetcher._fetch_to_imitate()
     assert asyncio.run(rested[0]) is None and asyncio.run(rested[1]) is None
     assert len(relay.asked) == before
 
 
-def test_a_relay_that_sends_more_than_was_asked_for_is_paid_off_before_the_next_lesson() -> None:
+def test_a_relay_that_sends_more_than_was_asked_for_is_paid_off_before_more_is_asked_for() -> None:
     relay = Relay([[of_family("lcm", n) for n in range(24)], []])
     fetcher = made(relay, external=0)
     fetcher.buffer.set_trained_families(["gcd"])
-    fetcher.for_lessons = ("lcm",)
+    fetcher.imitated = ("lcm",)
     fetcher._budget = Bucket(60.0, 120_000, owes=True)
     fetcher._budget.take(-1, time.monotonic())
     Item.size = 40_000
@@ -460,14 +459,14 @@ def test_what_is_too_old_for_a_sample_comes_from_the_archive() -> None:
     relay.eligible = 800  # held by the relay, and older than what a sample may be
     fetcher = made(relay, external=0)
     fetcher.buffer.set_trained_families(["gcd"])
-    fetcher.for_lessons = ("lcm",)
+    fetcher.imitated = ("lcm",)
     fetch(fetcher, lambda: len(fetcher.buffer.waiting_groups()) == 2)
 
 
-def test_a_few_families_are_made_whole_for_lessons_before_others_are_asked_for() -> None:
+def test_a_few_families_are_made_whole_before_others_are_asked_for() -> None:
     fetcher = made(Relay([]))
     names = ("lcm", "dice", "maze", "aiw", "bf", "caesar_cipher", "products", "gsm_symbolic", "sokoban", "rush")
-    fetcher.for_lessons = names
+    fetcher.imitated = names
     assert fetcher._short_of_groups() == names
     fetcher.buffer.set_trained_families(["gcd"])
     for at, name in enumerate(names):

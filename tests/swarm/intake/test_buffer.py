@@ -141,14 +141,13 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     assert all(buffer.add(checked(number, family="lcm", age_s=9999)) for number in range(4))
     assert not buffer.add(checked(0, family="lcm")) and buffer.add(checked(9))
     assert len(buffer.waiting_groups()) == 4 and take_all(buffer) == [checked(9).id]
-    first, second, gone = (checked(number, family="lcm") for number in (0, 1, 99))
-    settled = buffer.settle_lesson([first.id, second.id, gone.id], [first, gone])
-    assert settled == [first, gone], "one that was displaced meanwhile is thanked for too"
-    assert buffer.taken == 2 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 4
-    assert buffer.settle_lesson([first.id, second.id], [first, second]) == [second]
-    assert buffer.times_taught == {first.id: 2, second.id: 2} and buffer.taken == 3, (
-        "it thanks for each only once"
-    )
+    first, second, *_ = buffer.waiting_groups()
+    buffer.count_taught([first.id, "displaced meanwhile"])
+    assert buffer.learned_from("lcm") == [first] and buffer.learned_from("dice") == []
+    assert buffer.taken == 1 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 4
+    buffer.count_taught([first.id, second.id])
+    assert buffer.learned_from("lcm") == [second], "it thanks for each only once"
+    assert buffer.times_taught == {first.id: 2, second.id: 1} and buffer.taken == 2
     buffer.set_trained_families(["gcd", "lcm"])
     assert not buffer.waiting_groups() and take_all(buffer) == [], "taught, or too old for a round"
 
@@ -158,7 +157,9 @@ def test_what_waits_outlasts_the_node_for_a_day() -> None:
     buffer.set_trained_families(["gcd"])
     assert all(buffer.add(checked(number, family="lcm")) for number in range(3))
     first, second, third = buffer.waiting_groups()
-    buffer.settle_lesson([first.id, second.id], [first])
+    buffer.count_taught([first.id])
+    assert buffer.learned_from("lcm") == [first]
+    buffer.count_taught([second.id])
     saved = buffer.save_waiting("swarm")
     assert msgspec.json.decode(msgspec.json.encode(saved), type=WaitingGroups) == saved
     later = PeerBuffer(clock(NOW_MS + 3_600_000))
@@ -167,13 +168,13 @@ def test_what_waits_outlasts_the_node_for_a_day() -> None:
     later.restore_waiting(saved)
     assert {one.id for one in later.waiting_groups()} == {first.id, second.id, third.id}
     assert later.times_taught == {first.id: 1, second.id: 1} and not later.add(second)
-    assert later.settle_lesson([], [first, second]) == [second], "it thanked for the first one before"
+    assert later.learned_from("lcm") == [second], "it thanked for the first one before"
     private = PeerBuffer(clock())
     private.vouches_for_all = True
     private.restore_waiting(saved)
-    assert not private.families, "they are of strangers in a swarm of the same name"
+    assert not len(private), "they are of strangers in a swarm of the same name"
     private.restore_waiting(msgspec.structs.replace(saved, trusted=True))
-    assert private.families == {"lcm"}
+    assert len(private) == 3
     tomorrow = PeerBuffer(clock(NOW_MS + 86_400_001))
     tomorrow.restore_waiting(saved)
     assert not tomorrow.waiting_groups() and not len(tomorrow)
@@ -187,10 +188,12 @@ def test_what_came_before_the_families_were_known_waits_where_they_are_not_pract
     group = msgspec.structs.replace(alone, completions_G=("#1",), finished_G=(True,), model="human")
     person = group.with_scores((1.0,), (1,))
     buffer.add(person)
-    assert buffer.families == {"gcd", "lcm", "dice"} and len(buffer) == 4
+    assert len(buffer) == 4
     buffer.set_trained_families(["gcd"])
-    assert len(buffer) == 1 and [one.id for one in buffer.waiting_groups()] == [checked(n).id for n in (1, 2)]
-    assert buffer.families == {"gcd", "lcm"}, "no lesson teaches a person's answer"
+    assert len(buffer) == 1
+    assert [one.id for one in buffer.waiting_groups()] == [checked(n).id for n in (1, 2)], (
+        "people's are not imitated"
+    )
 
 
 def test_a_flood_of_waiting_groups_displaces_its_own_author_and_its_own_family() -> None:
