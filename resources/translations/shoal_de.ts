@@ -3590,10 +3590,6 @@ answer: a*b</translation>
    <translation>Antwort {n} von {all}</translation>
   </message>
   <message>
-   <source>reading other models' answers</source>
-   <translation>liest Antworten anderer Modelle</translation>
-  </message>
-  <message>
    <source>answering your rows</source>
    <translation>beantwortet deine Zeilen</translation>
   </message>
@@ -3706,10 +3702,6 @@ answer: a*b</translation>
    <translation>Einstufung</translation>
   </message>
   <message>
-   <source>testing what a lesson from others changes, kind {n} of {all}</source>
-   <translation>prüft, was eine Lektion von anderen ändert, Art {n} von {all}</translation>
-  </message>
-  <message>
    <source>trying other kinds of puzzles</source>
    <translation>probiert andere Arten von Rätseln</translation>
   </message>
@@ -3764,10 +3756,6 @@ answer: a*b</translation>
   <message>
    <source>stopping</source>
    <translation>hält an</translation>
-  </message>
-  <message>
-   <source>learning from other models' answers</source>
-   <translation>lernt aus Antworten anderer Modelle</translation>
   </message>
   <message>
    <source>measuring on rows kept aside</source>
@@ -5672,24 +5660,24 @@ answer: a*b</translation>
    <translation>Führ {name2} aus, oder wähle starter.</translation>
   </message>
   <message>
-   <source>Learned {family} from {name}.</source>
-   <translation>{family} gelernt von {name}.</translation>
+   <source>Learned {title} from {name}.</source>
+   <translation>{title} von {name} gelernt.</translation>
   </message>
   <message>
-   <source>It began with “{completion}”.</source>
-   <translation>Es begann mit „{completion}“.</translation>
+   <source>Learned {title} from {name} and {others} more.</source>
+   <translation>{title} von {name} und {others} weiteren gelernt.</translation>
   </message>
   <message>
-   <source>New to the mix: {new}.</source>
-   <translation>Neu dabei: {new}.</translation>
+   <source>New to the mix: {family}.</source>
+   <translation>Neu dabei: {family}.</translation>
   </message>
   <message>
-   <source>They were tried again, and it can learn from them now.</source>
-   <translation>Es hat sie noch einmal probiert und kann jetzt aus ihnen lernen.</translation>
+   <source>It was right in it, and learns it now.</source>
+   <translation>Darin lag es richtig und übt es jetzt.</translation>
   </message>
   <message>
-   <source>Learned {family} from {name} and {others} more.</source>
-   <translation>{family} gelernt von {name} und {others} weiteren.</translation>
+   <source>It began with “{answer}”.</source>
+   <translation>Es begann mit „{answer}“.</translation>
   </message>
   <message>
    <source>Shoal deleted {before} of old answers, logs and cached files.</source>
@@ -6274,18 +6262,6 @@ answer: a*b</translation>
   <message>
    <source>The disk has room again, so learning continues.</source>
    <translation>Auf der Festplatte ist wieder Platz, das Lernen geht weiter.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers cost too much of the rest, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat zu viel vom Übrigen gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers didn't help, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat nicht geholfen. Dein Modell ist deshalb wieder wie davor.</translation>
-  </message>
-  <message>
-   <source>A lesson from others' answers cost everyday language, so your model is as it was before it.</source>
-   <translation>Eine Lektion aus Antworten anderer hat Alltagssprache gekostet. Dein Modell ist deshalb wieder so wie vorher.</translation>
   </message>
   <message>
    <source>A snooze lasts between a second and 31 days.</source>
