@@ -16,7 +16,7 @@ from math import inf
 from aiohttp import web
 
 from app.common.rate import Buckets, Rate
-from app.relay.origin import LOOPBACK, Origins, counted_address, wider_network
+from app.relay.origin import LOOPBACK, Origins, counted_address, networks
 from app.relay.store.window import Clock
 
 PER_KEY: Mapping[str, Rate] = {
@@ -24,14 +24,23 @@ PER_KEY: Mapping[str, Rate] = {
     "sample": Rate(12, 12),
     "bytes": Rate(5_000_000, 5_000_000),
 }
+KEYS_PER_ADDRESS = 16
+"""The keys whose quotas one address may use up together. In a class it is each pupil's."""
+
+
+def times(keys: int, rates: Mapping[str, Rate]) -> dict[str, Rate]:
+    """The rates of so many keys together."""
+    return {kind: Rate(keys * rate.per_min, keys * rate.burst) for kind, rate in rates.items()}
+
+
 PER_ADDRESS: Mapping[str, Rate] = {
-    **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in PER_KEY.items()},
+    **times(KEYS_PER_ADDRESS, PER_KEY),
     "connect": Rate(120, 64),
     "new-key": Rate(10 / 60, 10),
 }
-"""Sixteen times the rate of one key per address, and ten new keys an hour."""
-QUOTAS_PER_SITE = 4
-"""An IPv6 /48 gets this many times the quota of one address."""
+"""Also ten new keys an hour."""
+ADDRESSES = 1, 4
+"""How many addresses each of an address's `networks` counts as: an IPv6 /48 has the quota of four."""
 
 
 class QuotaBuckets:
@@ -81,9 +90,8 @@ class QuotaBuckets:
         if of_key is not None and key is not None:
             found.append((of_key, key, 1.0))
         if of_address is not None:
-            found.append((of_address, address, 1.0))
-            if (whole := wider_network(address)) is not None:
-                found.append((of_address, whole, 1 / QUOTAS_PER_SITE))
+            for one, share in zip(networks(address), ADDRESSES, strict=False):
+                found.append((of_address, one, 1 / share))
         return found
 
     def left(self, kind: str, key: bytes | None, address: str) -> float:
@@ -94,7 +102,7 @@ class QuotaBuckets:
         return least
 
 
-SOCKETS_PER_ADDRESS = 64  # a school behind one address
+SOCKETS_PER_ADDRESS = 64
 MAX_SOCKETS = 20_000
 SPARE_FILES = 256
 """File descriptors reserved for everything except client sockets."""
@@ -110,11 +118,14 @@ _FULL = (
 
 
 class ConnectionLimit:
-    """Limits the connections of one server. `most`: maximum open sockets; `turned`: number refused, by
-    reason."""
+    """Limits the connections of one server. `most`: maximum open sockets; `per_address`: of one address;
+    `turned`: number refused, by reason."""
 
-    def __init__(self, origins: Origins, clock: Clock, most: int | None = None) -> None:
+    def __init__(
+        self, origins: Origins, clock: Clock, most: int | None = None, per_address: int = SOCKETS_PER_ADDRESS
+    ) -> None:
         self.most = most if most is not None else raise_socket_limit()
+        self.per_address = per_address
         self.turned: Counter[str] = Counter()
         self._origins = origins
         self._clock = clock
@@ -153,9 +164,10 @@ class ConnectionLimit:
         if len(self._open) >= self.most:
             return "full"
         if address != LOOPBACK:
-            whole = wider_network(address)
-            if self._addresses[address] >= SOCKETS_PER_ADDRESS or (
-                whole is not None and self._addresses[whole] >= QUOTAS_PER_SITE * SOCKETS_PER_ADDRESS
+            within = networks(address)
+            if any(
+                self._addresses[one] >= share * self.per_address
+                for one, share in zip(within, ADDRESSES, strict=False)
             ):
                 return "address"
             if self._each.take("socket", None, address) > 0:
@@ -164,15 +176,14 @@ class ConnectionLimit:
             if self._rate.wait("all", 1, now) > 0:
                 return "rate"
             self._rate.take("all", 1, now)
-            self._addresses.update([address] if whole is None else [address, whole])
+            self._addresses.update(within)
         self._open[handler] = address
         return None
 
     def _leave(self, handler: web.RequestHandler) -> None:
         address = self._open.pop(handler, LOOPBACK)
         if address != LOOPBACK:
-            whole = wider_network(address)
-            decrement(self._addresses, [address] if whole is None else [address, whole])
+            decrement(self._addresses, networks(address))
 
 
 def _refuse(transport: asyncio.Transport) -> None:

@@ -114,6 +114,12 @@ def wider_network(network: str) -> str | None:
     return str(ipaddress.ip_network(network).supernet(new_prefix=48))
 
 
+def networks(network: str) -> list[str]:
+    """The network by which an address is counted, and the wider one around it, if there is one."""
+    wider = wider_network(network)
+    return [network] if wider is None else [network, wider]
+
+
 def counted_address(remote: str) -> str:
     """The network of a socket's peer address, LOOPBACK, or UNKNOWN if the address cannot be parsed.
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engines import opening
 from engines.contract import EngineError
-from engines.llamacpp.model import library, why_unavailable
+from engines.llamacpp.model import library
 from engines.models.folder import open_folder
 from engines.models.gguf import gguf
 
@@ -27,7 +28,7 @@ class Grammars:
     missing or tokenizes differently from this model."""
 
     def __init__(self, folder: Path) -> None:
-        if reason := why_unavailable():
+        if reason := opening.why_unavailable("llamacpp"):
             raise EngineError(f"Answers of a given form need llama.cpp: {reason}")
         llama = library()
         with tempfile.TemporaryDirectory(prefix="shoal-words-") as place:

@@ -48,8 +48,7 @@ def why_unavailable() -> str:
     try:
         library()
     except ImportError:
-        how = repair_phrase("llamacpp", ", which needs a C++ compiler")
-        return f"llama.cpp isn't installed: {how}, or choose the torch engine."
+        return f"llama.cpp isn't installed: {repair_phrase('llamacpp', ', which needs a C++ compiler')}."
     except (OSError, RuntimeError, FileNotFoundError, AttributeError) as error:
         said = " ".join(str(error).split())[:200]
         how = command("pack repair" if installed() else "setup --engine llamacpp")

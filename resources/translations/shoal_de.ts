@@ -3702,10 +3702,6 @@ answer: a*b</translation>
    <translation>Einstufung</translation>
   </message>
   <message>
-   <source>trying other kinds of puzzles</source>
-   <translation>probiert andere Arten von Rätseln</translation>
-  </message>
-  <message>
    <source>looking for puzzles that suit it</source>
    <translation>sucht Rätsel, die zu ihm passen</translation>
   </message>
@@ -6452,12 +6448,32 @@ answer: a*b</translation>
    <translation>Prüfe Datum und Uhrzeit dieses Computers.</translation>
   </message>
   <message>
+   <source>Another computer shares as {name} too.</source>
+   <translation>Noch ein Computer teilt als {name}.</translation>
+  </message>
+  <message>
+   <source>One data folder is a copy of the other.</source>
+   <translation>Einer der Datenordner ist eine Kopie des anderen.</translation>
+  </message>
+  <message>
    <source>Your model learns on its own meanwhile; Shoal tries again by itself.</source>
    <translation>Dein Modell lernt solange allein; Shoal versucht es von selbst wieder.</translation>
   </message>
   <message>
    <source>Next try in {next_try_s} s.</source>
    <translation>Nächster Versuch in {next_try_s} s.</translation>
+  </message>
+  <message>
+   <source>Take a new name here, under Settings or with {command}.</source>
+   <translation>Nimm hier einen neuen Namen, unter Einstellungen oder mit {command}.</translation>
+  </message>
+  <message>
+   <source>Until then, some answers get lost.</source>
+   <translation>Bis dahin gehen einige Antworten verloren.</translation>
+  </message>
+  <message>
+   <source>That computer is asked to take a new name.</source>
+   <translation>Der andere Computer wird gebeten, einen neuen Namen zu nehmen.</translation>
   </message>
   <message>
    <source>{key} says it learned {title} from your model.</source>
@@ -7896,8 +7912,8 @@ answer: a*b</translation>
    <translation>baue daneben eins für AVX2 mit {command}.</translation>
   </message>
   <message>
-   <source>llama.cpp isn't installed: {how}, or choose the torch engine.</source>
-   <translation>llama.cpp ist nicht installiert: {how}, oder wähle die Engine torch.</translation>
+   <source>llama.cpp isn't installed: {repair_phrase}.</source>
+   <translation>llama.cpp ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>llama.cpp doesn't load here ({said}):</source>
@@ -8434,10 +8450,6 @@ answer: a*b</translation>
   <message>
    <source>tokenizer.json of {name} is damaged:</source>
    <translation>tokenizer.json von {name} ist beschädigt:</translation>
-  </message>
-  <message>
-   <source>llama.cpp isn't installed: {repair_phrase}.</source>
-   <translation>llama.cpp ist nicht installiert: {repair_phrase}.</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>

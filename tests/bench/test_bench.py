@@ -19,6 +19,7 @@ from app.bench.runs import poison
 from app.swarm.wire.body import unseal
 from app.swarm.wire.frames import from_client
 from app.swarm.wire.protocol import Pub
+from tests import inside
 
 if sys.platform == "win32":
     pytest.skip("sockets are handed to another program", allow_module_level=True)
@@ -91,7 +92,7 @@ def test_the_relay_is_measured(tmp_path: Path) -> None:
 
 
 def test_wrong_numbers_are_refused() -> None:
-    done = bench(ROOT, "relay", "--rate", "0")
+    done = inside.shoal("bench", "relay", "--rate", "0")
     assert (done.returncode, done.stdout) == (2, "")
 
 

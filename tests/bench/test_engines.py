@@ -16,6 +16,7 @@ import pytest
 from app.bench import BenchError, harness
 from app.bench.engine import apart
 from engines.facts import ISA_ENV
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 TINY = ("--model=tiny", "--prompt=12", "--new=6", "--rows=3", "--repeats=1", "--threads=1")
@@ -84,7 +85,7 @@ def test_as_on_avx2_nothing_newer_computes_and_nothing_is_emulated(monkeypatch: 
 
 
 def test_wrong_names_are_refused() -> None:
-    done = bench("sampler", "--only=other")
+    done = inside.shoal("bench", "sampler", "--only=other")
     assert done.returncode == 1 and "There is no candidate other" in done.stderr
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from app.skills.skill import Skill
 from engines.contract import Batch, Row, TokenSequence
 from engines.models.gguf import gguf
 from engines.torch_lora import open_engine
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 STARTER = locate("starter")
@@ -93,14 +93,7 @@ def safe_points(home: Path) -> list[Path]:
 
 
 def shoal(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", "export", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SHOAL_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return inside.shoal("export", *arguments, SHOAL_HOME=str(home))
 
 
 def wish(to: Path, format: str = "peft", **more: Any) -> ExportRequest:

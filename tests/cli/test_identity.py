@@ -1,4 +1,4 @@
-"""`./shoal identity` in real processes, with and without a terminal, and what it never does unasked."""
+"""`./shoal identity`, with and without a terminal, and what it never does unasked."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from app.node.data.contents import kind_of_entry
 from app.node.data.home import lock_data_folder
 from app.swarm.identity.identity import Identity
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 MINE = Identity(bytes(range(32)))
@@ -21,18 +22,8 @@ ENVIRONMENT = {**os.environ, "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Ke
 """Nobody's own keyring is touched."""
 
 
-def shoal(
-    home: Path, *arguments: str | Path, said: str = "", **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", "identity", "--home", home, *arguments],
-        input=said,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**ENVIRONMENT, **environment},
-        timeout=120,
-    )
+def shoal(home: Path, *arguments: str | Path, said: str = "") -> subprocess.CompletedProcess[str]:
+    return inside.shoal("identity", "--home", home, *arguments, said=said)
 
 
 def told(home: Path, *arguments: str, said: str = "") -> dict[str, str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +20,13 @@ from app.node.data.library import Library, ModelEntry, Training
 from app.node.healing import family_titles
 from app.swarm.identity import keyrings
 from engines.files import write_json
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 
 
-def models(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", "models", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=120,
-        stdin=options.pop("stdin", subprocess.DEVNULL),
-        **options,
-    )
+def models(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return inside.shoal("models", *arguments, **variables)
 
 
 def listed(home: Path) -> dict[str, Any]:
@@ -137,39 +128,9 @@ def test_what_was_cut_short_is_listed_with_its_reason(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_sentence(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
-    done = models(*arguments, "--home", tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "0"})
+    done = models(*arguments, "--home", tmp_path, HF_HUB_OFFLINE="0")
     assert done.returncode == code and words in done.stderr and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_a_fetched_model_learns_and_is_found_again(tmp_path: Path) -> None:
-    """`run --model Owner/Name` takes it from the data folder; its training is listed under its name."""
-    place = Shelf(tmp_path).model_folder("Some/Starter")
-    shutil.copytree(starter_folder(), place / "snapshots" / ("a" * 40))
-    (place / "refs").mkdir()
-    (place / "refs" / "main").write_text("a" * 40)
-    command = [sys.executable, "-m", "app.cli", "run", "--solo", "--model", "Some/Starter", "--rounds", "1"]
-    done = subprocess.run(
-        [
-            *command,
-            "--local",
-            "2",
-            "--probe-questions",
-            "16",
-            "--home",
-            str(tmp_path),
-            "--engine",
-            "torch",
-            "--json",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    row = next(row for row in listed(tmp_path)["models"] if row["name"] == "Some/Starter")
-    assert row["training"]["rounds"] == 1 and row["commit"] == "" and row["fit"]["verdict"] == "fits"
 
 
 def test_nothing_that_is_no_token_reaches_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,52 +172,12 @@ def test_a_token_is_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_that_nobody_knows_is_refused_at_once_with_the_nearest(tmp_path: Path) -> None:
-    nothing_there = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9"}  # asking it would wait and try again
-    done = models("get", "smolm2-135", "--home", tmp_path, env=nothing_there)
+    nobody = "http://127.0.0.1:9"  # asking it would wait and try again
+    done = models("get", "smolm2-135", "--home", tmp_path, HF_ENDPOINT=nobody)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.strip() == "shoal: There's no model called smolm2-135; the nearest is smollm2-135m."
-    done = models("get", "smolm2-135", "--json", "--home", tmp_path, env=nothing_there)
+    done = models("get", "smolm2-135", "--json", "--home", tmp_path, HF_ENDPOINT=nobody)
     assert json.loads(done.stdout)["event"] == "failed"
-
-
-@pytest.mark.long
-def test_back_and_start_over_with_rounds_that_were_really_played(tmp_path: Path) -> None:
-    played = ["--solo", "--rounds", "2", "--probe-every", "1", "--probe-questions", "16", "--local", "2"]
-    played += ["--families", "chain_sum,gcd", "--home", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "run", *played], capture_output=True, text=True, cwd=ROOT, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-
-    def training() -> dict[str, Any] | None:
-        found: dict[str, Any] | None = listed(tmp_path)["models"][0]["training"]
-        return found
-
-    def order(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return models(*arguments, "--home", tmp_path)
-
-    known = training()
-    assert known is not None and known["rounds"] == 2
-    refused = order("start-over", "starter")
-    assert refused.returncode == 1 and "add --yes" in refused.stderr
-    best = known["best"]
-    back = order("back", "starter", "--yes", "--json")
-    if best is None:  # it never got better than at first
-        assert back.returncode == 1 and "no best round yet" in back.stderr
-    else:
-        assert json.loads(back.stdout) == {"round": best}
-        known = training()
-        assert known is not None and known["rounds"] == best
-    again = subprocess.run(
-        [sys.executable, "-m", "app.cli", "run", *played[:2], "1", *played[3:]],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-    )
-    assert again.returncode == 0 and f"continuing after round {best or 2}" in again.stderr, again.stderr
-    assert order("start-over", "starter", "--yes").returncode == 0
-    assert training() is None
 
 
 def test_nothing_is_changed_beneath_a_node_that_runs(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,6 +24,7 @@ def trial(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_it_measures_predicts_and_remembers(tmp_path: Path) -> None:
     done = trial(tmp_path, "--engine", "torch")
     assert done.returncode == 0, done.stderr

@@ -87,6 +87,8 @@ PLACES: dict[Finds, set[str]] = {
 }
 """What is looked for, and the only files that may have it."""
 
+LOOKED_AT = (ast.Call, ast.Import, ast.ImportFrom, ast.GeneratorExp, ast.ListComp, ast.Dict, ast.ClassDef)
+
 
 @cache
 def places() -> dict[Finds, dict[str, list[int]]]:
@@ -98,7 +100,7 @@ def places() -> dict[Finds, dict[str, list[int]]]:
             if name.startswith(FREE):
                 continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                for finds in PLACES:
+                for finds in PLACES if isinstance(node, LOOKED_AT) else ():
                     if finds(node):
                         where[finds].setdefault(name, []).append(getattr(node, "lineno", 0))
     return where

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import inside
 from tests.e2e.contract import SHAPES, event_misfits, misfits
 from tests.e2e.relay import Relay
 from tests.e2e.shoal import QUICK_PROBES, Running, shoal
@@ -57,6 +58,6 @@ def test_the_summary_of_a_swarm_and_the_lines_of_an_export(model: Path, tmp_path
     source = ("--home", tmp_path / "node-1", "--model", model)
     export = ("export", *source, "--format", "peft", "--json", tmp_path / "out")
     for _ in range(2):  # the second time the folder is taken
-        told = [json.loads(line) for line in shoal(*export).stdout.splitlines()]
+        told = [json.loads(line) for line in inside.shoal(*export).stdout.splitlines()]
         assert [w for line in told for w in misfits(line, SHAPES["export"][line["event"]], line["event"])] == []
         assert told[-1]["event"] in ("exported", "refused")

@@ -25,7 +25,7 @@ from app.node.rules.preferences import Preferences
 from app.swarm.client.outbox import Outbox
 from app.ui.view.settings import Choices
 from tests.e2e.conftest import STARTER
-from tests.e2e.shoal import ROOT, checkpoints, shoal
+from tests.e2e.shoal import QUICK_PROBES, ROOT, checkpoints, shoal
 
 PASSPHRASE = "a home of format two"
 NAME = "clean-buck-5878"
@@ -89,7 +89,7 @@ def test_the_next_round_goes_on_and_the_past_stays(home: Path, small: Path, monk
     restored = shoal("identity", "restore", "--json", "--home", home, input=PASSPHRASE + "\n")
     assert json.loads(restored.stdout)["name"] == NAME, restored.stderr
     options = ("--relay", "ws://127.0.0.1:9", "--rounds", "1", "--home", home, "--model", small, "--json")
-    done = shoal("run", *options)
+    done = shoal("run", *options, *QUICK_PROBES)
     assert done.returncode == 0, done.stderr
     seen = [json.loads(line) for line in done.stdout.splitlines()]
     assert next(event["name"] for event in seen if event["event"] == "identity") == NAME

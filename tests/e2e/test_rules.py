@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -29,7 +28,6 @@ QUIET = {
     "temperature_c": 50,
     "absent": ["gpu_others", "too_hot"],
 }
-YIELD_S = 5.0
 FAMILIES = ("--families", "chain_sum", "--local", "4", "--probe-every", "1000", *QUICK_PROBES)
 
 
@@ -101,6 +99,7 @@ def played(node: Running) -> list[int]:
     return [event["round"] for event in node.events if event["event"] == "round"]
 
 
+@pytest.mark.long
 def test_a_node_gives_way_is_killed_while_paused_and_goes_on_with_the_next_round(home: Home) -> None:
     with home.node() as node:
         node.wait_for_kind("round")
@@ -163,35 +162,3 @@ def test_killed_at_any_moment_of_pausing_and_resuming(home: Home) -> None:
             assert not alive
     numbers = [number for (number,) in rows(home.folder, "SELECT round FROM rounds ORDER BY round")]
     assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 6
-
-
-@pytest.mark.long
-@pytest.mark.skipif(
-    any(shutil.which(name) is None for name in ("Xvfb", "xdotool")), reason="Xvfb and xdotool are needed"
-)
-def test_a_key_on_a_real_x_server_stops_it_and_leaving_starts_it_again(home: Home) -> None:
-    others = {"on_battery": True, "with_saver": True, "during_full_screen": True}
-    loads = {"cpu_limit": 100, "gpu_limit": 100, "memory_limit": 0, "temperature_limit_c": 110}
-    (home.folder / "settings.json").write_text(json.dumps({"idle_s": 3, **others, **loads}))
-    reader, writer = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", "640x480x24"]
-    with subprocess.Popen(command, pass_fds=[writer], stderr=subprocess.DEVNULL) as server:
-        os.close(writer)
-        with os.fdopen(reader) as told:
-            display = f":{told.readline().strip()}"
-        try:
-            where = {**os.environ, "DISPLAY": display}
-            x11 = {"DISPLAY": display, "XDG_SESSION_TYPE": "x11", "WAYLAND_DISPLAY": ""}
-            with home.node(facts=False, **x11) as node:
-                for touch in (("key", "a"), ("mousemove", "20", "30"), ("click", "1")):
-                    node.wait_for_kind("round")
-                    trainer = node.trainer()
-                    subprocess.run(["xdotool", *touch], env=where, check=True, timeout=30)
-                    took = wait_until_gone(trainer)
-                    print(f"{touch[0]}: gave way in {took:.1f} s")
-                    assert took < YIELD_S
-                    node.wait_for(decided("in_use"))
-                node.wait_for_kind("round")
-                assert played(node) == list(range(1, len(played(node)) + 1))
-        finally:
-            server.kill()

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from app.node.data.home import model_mark
+from app.node.data.home import lock_data_folder, model_mark
 from app.node.history import checkpoint
+from tests import inside
 from tests.e2e.shoal import (
     PATIENCE_S,
     QUICK_PROBES,
@@ -53,7 +54,7 @@ class Trained(NamedTuple):
 @pytest.fixture(scope="module")
 def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     home = tmp_path_factory.mktemp("trained")
-    options = ("--rounds", "3", "--json", "--model", model, "--home", home, "--seed", "1")
+    options = ("--rounds", "3", "--json", "--model", model, "--home", home, "--seed", "1", *QUICK_PROBES)
     return Trained(home, shoal("run", "--solo", *options))
 
 
@@ -174,8 +175,8 @@ def test_a_second_signal_ends_it_at_once(model: Path, tmp_path: Path) -> None:
     assert "No round is saved yet" in node.said
 
 
-def refused(code: int, *arguments: str | Path, **options: object) -> str:
-    done = shoal("run", "--solo", *arguments, **options)
+def refused(code: int, *arguments: str | Path) -> str:
+    done = inside.shoal("run", "--solo", *arguments)
     assert done.returncode == code, done.stderr
     assert done.stdout == "" and "Traceback" not in done.stderr
     (line,) = done.stderr.splitlines()
@@ -194,10 +195,9 @@ def test_a_home_that_is_no_folder_or_is_taken(model: Path, tmp_path: Path) -> No
     (tmp_path / "file").write_text("mine")
     assert "--home" in refused(1, "--model", model, "--home", tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
-    node = Running("--model", model, "--home", tmp_path / "home")
-    child(node.process.pid, "app.node.trainer.process")
-    assert "Another node" in refused(1, "--model", model, "--home", tmp_path / "home")
-    assert node.stop() == 0
+    (tmp_path / "home").mkdir()
+    with lock_data_folder(tmp_path / "home"):
+        assert "Another node" in refused(1, "--model", model, "--home", tmp_path / "home")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets the limits of running processes")
@@ -228,6 +228,7 @@ def test_a_full_disk_makes_it_wait_until_there_is_room(model: Path, tmp_path: Pa
     assert played == list(range(1, len(played) + 1)) and len(played) >= safe + 2
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_the_keys_of_the_terminal_view(model: Path, tmp_path: Path) -> None:
     pid, terminal = pty.fork()

@@ -11,6 +11,7 @@ import pytest
 
 from app.node.data.question_sets import stored_sets
 from app.skills.skill import Skill
+from tests import inside
 from tests.e2e.shoal import Running, shoal
 from tests.serve.served import served
 
@@ -25,16 +26,18 @@ TABLES = {
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A data folder with both tables, the first one as a choice."""
+    file, folder = tmp_path / "table.csv", tmp_path / "home"
     for (name, rows), check in zip(TABLES.items(), ("choice", "number"), strict=True):
-        file = tmp_path / "table.csv"
         file.write_text("question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in rows))
-        added = shoal("questions", "add", file, "--name", name, "--check", check, "--home", tmp_path / "home")
+        added = inside.shoal(
+            "questions", "add", file, "--name", name, "--check", check, "--home", tmp_path / "home"
+        )
         assert added.returncode == 0, added.stderr
-    return tmp_path / "home"
+    return folder
 
 
 def ask(home: Path, name: str, text: str) -> dict[str, object]:
-    done = shoal("ask", name, text, "--json", "--home", home)
+    done = inside.shoal("ask", name, text, "--json", "--home", home)
     assert done.returncode == 0, done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found
@@ -64,10 +67,20 @@ def assert_answers_alike(home: Path, exported: Path) -> None:
     ]
 
 
+def test_a_table_is_learned_and_asked(home: Path) -> None:
+    done = shoal("run", "--solo", "--home", home, "--questions", "Even or odd", "--rounds", "1", "--json")
+    (played,) = [event for line in done.stdout.splitlines() if (event := json.loads(line))["event"] == "round"]
+    assert done.returncode == 0 and played["lesson"] > 0, done.stderr
+    found = ask(home, "Even or odd", "Calculate 1 + 1.")
+    labels = found["labels"]
+    assert isinstance(labels, dict) and list(labels) == ["1", "2"] and found["answer"] in labels
+    assert sum(labels.values()) == pytest.approx(1, abs=0.001) and found["sure"] == max(labels.values())
+    other = inside.shoal("ask", "two-more", "What is 1 + 2?", "--home", home)
+    assert other.returncode == 1 and "hasn't been learned yet" in other.stderr
+
+
 @pytest.mark.long
 def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
-    before = shoal("ask", "even-or-odd", "Calculate 1 + 1.", "--home", home)
-    assert before.returncode == 1 and "hasn't been learned yet" in before.stderr
     node = Running("--home", home, "--questions", "Even or odd", "--questions", "Two more", "--rounds", "3")
     assert node.wait_for_kind("checkpoint")["round"] == 1
     for process in (*psutil.Process(node.process.pid).children(recursive=True), node.process):
@@ -86,7 +99,6 @@ def test_a_table_is_learned_killed_asked_and_called(home: Path) -> None:
     for found in told.values():
         labels = found["labels"]
         assert isinstance(labels, dict) and list(labels) == ["1", "2"]
-        assert sum(labels.values()) == pytest.approx(1, abs=0.001) and found["sure"] == max(labels.values())
     free = ask(home, "two-more", "What is 5 + 2?")
     assert free["labels"] == {} and free["of"] == 8 and isinstance(free["answer"], str)
     assert shoal("ask", "two-more", "  ", "--home", home).returncode == 1

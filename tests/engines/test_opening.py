@@ -12,6 +12,7 @@ from app.models.shelf import starter_folder
 from engines import choice, opening
 from engines.contract import EngineError
 from engines.facts import ENGINES, gather_facts
+from engines.llamacpp.grammar import Grammars
 from tests.engines.test_choice import PC
 
 STARTER = starter_folder()
@@ -95,6 +96,8 @@ def test_what_the_builder_says_is_the_reason(tmp_path: Path, monkeypatch: pytest
     assert "./shoal setup --engine llamacpp" in opening.why_not_installed("llamacpp")
     (tmp_path / opening.BUILD_STATUS_FILE).write_text("llama.cpp is being built.\n")
     assert opening.why_not_installed("llamacpp") == "llama.cpp is being built."
+    with pytest.raises(EngineError, match=r"need llama\.cpp: llama\.cpp is being built\."):
+        Grammars(STARTER)
     assert "Apple Silicon" in opening.why_not_installed("mlx") and "./shoal setup" in opening.why_not_installed(
         "torch"
     )

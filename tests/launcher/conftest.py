@@ -64,6 +64,14 @@ def make_wheel(folder: Path, name: str, version: str = "1.0") -> Path:
     return wheel
 
 
+def linked(one: str, to: str) -> None:
+    """Another name of the same file where that can be, for tools that nobody writes to."""
+    try:
+        os.link(one, to)
+    except OSError:
+        shutil.copy2(one, to)
+
+
 def make_project(folder: Path) -> Path:
     """A copy of the launcher with requirements and a command of its own."""
     (folder / "app" / "cli").mkdir(parents=True)
@@ -89,7 +97,7 @@ def make_project(folder: Path) -> Path:
     for file in ("uv.txt", "uv.lock"):
         shutil.copy2(ROOT / "packaging" / "requirements" / file, requirements / file)
     if uv := next((ROOT / TOOLS).glob("uv-*"), None):
-        shutil.copytree(uv, folder / TOOLS / uv.name, symlinks=True)
+        shutil.copytree(uv, folder / TOOLS / uv.name, symlinks=True, copy_function=linked)
     return folder
 
 
@@ -183,7 +191,10 @@ def first_start(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, s
 @pytest.fixture
 def ready(first_start: FirstStart, tmp_path: Path) -> Path:
     """A project of one's own that is set up: also a check that a moved folder still works, for it is a copy."""
-    return Path(shutil.copytree(first_start.project, tmp_path / "ready", symlinks=True))
+    to = tmp_path / "ready"
+    shutil.copytree(first_start.project, to, symlinks=True, ignore=shutil.ignore_patterns(TOOLS))
+    shutil.copytree(first_start.project / TOOLS, to / TOOLS, symlinks=True, copy_function=linked)
+    return to
 
 
 def packages_of(project: Path) -> Path:

@@ -18,7 +18,7 @@ import pytest
 from app.desktop import apps
 from app.install.launcher import optional, stamp
 from engines.llamacpp import model as library
-from tests.launcher.conftest import LIMIT, Launch, make_wheel, packages_of
+from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
 
 BACKEND = """
@@ -151,33 +151,41 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
 
 
 @built_here
-def test_alone_nothing_is_fetched(project: Path, world: dict[str, str], launch: Launch) -> None:
+def test_nothing_is_built_alone_or_where_it_is_unwanted_or_without_a_compiler(
+    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
+) -> None:
     assert finish(launch(project, "run", "--solo", **world))[0] == 0
     assert finish(launch(project, "doctor", **world))[0] == 0
+    assert finish(launch(project, "run", **{**world, "SHOAL_LLAMACPP": "never"}))[0] == 0
     time.sleep(1.0)
     assert not (project / ".venv" / optional.LOG).exists() and not builds(world)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **{**world, "PATH": str(bare)}))
+    assert code == 1 and "no C++ compiler: install one" in err.splitlines()[-1]
+    assert "no C++ compiler" in says(project) and not builds(world)
 
 
 @built_here
 def test_a_failed_build_is_told_and_not_repeated_until_asked_for(
     project: Path, world: dict[str, str], launch: Launch
 ) -> None:
-    assert finish(launch(project, "run", FAKE_BUILD="fail", **world))[0] == 0
-    until(lambda: "could not be built" in says(project))
+    code, out, err = finish(launch(project, "test", "-k", "x", FAKE_BUILD="fail", **world))
+    assert code == 0 and json.loads(out)["arguments"] == ["test", "-k", "x"], "tests go on without it"
+    assert "could not be built" in err and "are skipped" in err
     assert "error: unknown type name" in says(project) and "setup --engine llamacpp tries again" in says(
         project
     )
-    until(lambda: stamp.is_put_off(str(project), "llamacpp"))
+    assert stamp.is_put_off(str(project), "llamacpp")
     assert finish(launch(project, "run", **world))[0] == 0
     time.sleep(1.0)
     assert len(builds(world)) == 1 and not is_there(project)
-    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", FAKE_BUILD="fail", **world))
-    assert code == 1 and "could not be built for this computer" in err.splitlines()[-1]
     code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **world))
     assert code == 0 and "building llama.cpp: file 20 of 20" in err, err
     assert is_there(project) and says(project) == ""
 
 
+@pytest.mark.long
 @built_here
 def test_it_ends_with_shoal_and_is_continued(project: Path, world: dict[str, str], launch: Launch) -> None:
     gate, stays = Path(world["FAKE_GATE"]), project / "stays"
@@ -202,12 +210,6 @@ def test_it_ends_with_shoal_and_is_continued(project: Path, world: dict[str, str
     first, second = builds(world)
     assert second == f"{first} continued", "the same source, compiled further in the same folder"
     assert not (project / ".venv" / "shoal-build").exists()
-
-
-@built_here
-def test_who_wants_none_gets_none(project: Path, world: dict[str, str], launch: Launch) -> None:
-    assert finish(launch(project, "run", **{**world, "SHOAL_LLAMACPP": "never"}))[0] == 0
-    assert not (project / ".venv" / optional.LOG).exists() and not builds(world)
 
 
 @built_here
@@ -247,41 +249,20 @@ def lock(requirements: Path, links: Path, spoiled: str = "") -> None:
 
 
 @built_here
-@pytest.mark.parametrize("spoiled", ["", "tinytool", "llama-cpp-python", "diskcache"])
 def test_what_builds_it_what_is_built_and_what_it_needs_have_their_hashes(
-    project: Path, world: dict[str, str], launch: Launch, spoiled: str
+    project: Path, world: dict[str, str], launch: Launch
 ) -> None:
-    lock(project / "packaging" / "requirements", Path(world["PIP_FIND_LINKS"]), spoiled)
-    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **world))
-    assert (code == 0) == is_there(project) == (not spoiled), err
-    assert len(builds(world)) == (spoiled in ("", "diskcache"))
-    if not spoiled:
-        assert str(project / ".venv" / "shoal-build" / "tools") in builds(world)[0]
-        assert (packages_of(project) / "diskcache" / "__init__.py").exists()
+    for spoiled in ("tinytool", "llama-cpp-python", "diskcache", ""):
+        lock(project / "packaging" / "requirements", Path(world["PIP_FIND_LINKS"]), spoiled)
+        code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **world))
+        assert (code == 0) == is_there(project) == (not spoiled), err
+        assert bool(builds(world)) == (spoiled in ("", "diskcache")), spoiled
+    assert str(project / ".venv" / "shoal-build" / "tools") in builds(world)[0]
+    assert (packages_of(project) / "diskcache" / "__init__.py").exists()
 
 
-@built_here
-def test_without_a_compiler_it_says_what_to_install(
-    project: Path, world: dict[str, str], launch: Launch, tmp_path: Path
-) -> None:
-    bare = tmp_path / "bare"
-    bare.mkdir()
-    code, _, err = finish(launch(project, "setup", "--engine", "llamacpp", **{**world, "PATH": str(bare)}))
-    assert code == 1 and "no C++ compiler: install one" in err.splitlines()[-1]
-    assert "no C++ compiler" in says(project) and not builds(world)
-
-
-@built_here
-def test_tests_go_on_without_it(project: Path, world: dict[str, str], launch: Launch) -> None:
-    code, out, err = finish(launch(project, "test", "-k", "x", FAKE_BUILD="fail", **world))
-    assert code == 0 and json.loads(out)["arguments"] == ["test", "-k", "x"]
-    assert "could not be built" in err and "are skipped" in err
-    code, _, err = finish(launch(project, "test", FAKE_BUILD="fail", **world))
-    assert code == 0 and err == "" and len(builds(world)) == 1
-
-
-def test_setup_knows_its_engines(ready: Path, launch: Launch) -> None:
-    code, out, err = finish(launch(ready, "setup", "--engine", "tensorflow"))
+def test_setup_knows_its_engines(first_start: FirstStart, launch: Launch) -> None:
+    code, out, err = finish(launch(first_start.project, "setup", "--engine", "tensorflow"))
     assert (code, out) == (2, "") and "tensorflow" in err and "llamacpp" in err
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -158,6 +159,9 @@ def test_an_identity_is_made_once_and_a_seed_stands_in_for_it(tmp_path: Path) ->
     assert identity(tmp_path, 1) == identity(tmp_path, 1) != identity(tmp_path, 2)
     assert identity(tmp_path, None) == own
     assert os.listdir(tmp_path) == ["identity"]
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    assert identity(tmp_path / "copy", None) != own, "two nodes would answer the same questions"
+    assert identity(tmp_path / "copy", 1) == identity(tmp_path, 1)
 
 
 def test_a_damaged_identity_is_not_replaced_silently(tmp_path: Path) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import inside
 from tests.packs.wheels import KEYS, Host, encoded, plain, write_out
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -23,15 +20,7 @@ def key(tmp_path: Path) -> Path:
 
 
 def pack(packs: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", "pack", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "SHOAL_PACKS": str(packs)},
-    )
+    return inside.shoal("pack", *arguments, SHOAL_PACKS=str(packs))
 
 
 def test_installing_listing_and_removing(host: Host, key: Path, tmp_path: Path) -> None:

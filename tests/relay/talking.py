@@ -201,11 +201,15 @@ class Town:
 
     async def peer(self, who: int, address: str | None = None) -> Peer:
         """Signed in as key `who`."""
-        one = await self.connect(address)
-        one.who = who
-        answer = await one.say(sign_in(seed(who), one.hello, "test/1"))
+        one, answer = await self.sign_in(who, address)
         assert isinstance(answer, Welcome), answer
         return one
+
+    async def sign_in(self, who: int, address: str | None = None) -> tuple[Peer, Any]:
+        """A connection of key `who`, and what the relay answers to its sign-in."""
+        one = await self.connect(address)
+        one.who = who
+        return one, await one.say(sign_in(seed(who), one.hello, "test/1"))
 
     async def get(self, path: str) -> tuple[int, str]:
         async with self._http.get(path if "://" in path else self.relay.http + path) as answer:

@@ -7,14 +7,12 @@ Clients come from addresses of their own by way of X-Forwarded-For, as the relay
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import gzip
 import logging
 import socket
 import struct
 import sys
-import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -27,12 +25,10 @@ import pytest
 from aiohttp import web
 
 from app.common.rate import Bucket
-from app.common.signing import public_key
 from app.relay.server import serving
 from app.relay.server.server import Server
-from app.relay.session.session import MAX_FAULTS, Session
+from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
-from app.swarm.wire.body import Envelope
 from app.swarm.wire.frames import to_frame
 from app.swarm.wire.protocol import (
     NONCE_BYTES,
@@ -41,20 +37,14 @@ from app.swarm.wire.protocol import (
     SOCKET_PATH,
     SUBPROTOCOL,
     AskStats,
-    Auth,
-    Err,
     Pub,
     Sample,
     SampleReply,
 )
-from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, seed, town, until
+from tests.relay.talking import PATIENCE, Peer, Relay, Town, group, key, running, sealed, town, until
 
 if sys.platform == "win32":
     pytest.skip("ends and stops processes by signals", allow_module_level=True)
-
-SMALL_ORDER = "01" + "00" * 31
-FORGED = SMALL_ORDER + "00" * 32
-"""Holds for every message under the small-order key, says OpenSSL."""
 
 
 @pytest.fixture(scope="module")
@@ -92,36 +82,6 @@ async def unharmed(here: Town, number: int) -> AsyncIterator[Peer]:
     finally:
         going.cancel()
         await asyncio.gather(going, return_exceptions=True)
-
-
-FRAMES: dict[str, tuple[str | bytes, str]] = {
-    "empty": ("", "invalid"),
-    "binary": (b'{"t":"stats"}', "invalid"),
-    "unknown type": ('{"t":"dance"}', "unsupported"),
-    "a long number": ('{"t":"sample","rid":1' + "0" * 5000 + ',"k":8}', "invalid"),
-    "deep": ('{"t":"sample","rid":' + "[" * 60_000, "invalid"),
-    "half a pair": ('{"t":"sample","rid":1,"k":8,"families":["\\ud800"]}', "invalid"),
-    "sign in again": (
-        to_frame(Auth(pk="ab" * 32, sig="ab" * 64, proto="1.1", client="test/1")).decode(),
-        "invalid",
-    ),
-}
-"""A few of each kind: every kind of reader is tried in tests/swarm/wire and tests/relay/session."""
-
-
-def test_what_is_no_message_is_refused_frame_by_frame(relay: Relay) -> None:
-    async def story() -> None:
-        async with town(relay) as here, unharmed(here, 1):
-            eve = await here.peer(1, "203.0.1.1")
-            for name, (frame, code) in FRAMES.items():
-                answer = await eve.say(frame)
-                assert isinstance(answer, Err) and answer.code == code and answer.msg, (name, answer)
-            eve = await here.peer(99, "203.0.1.1")
-            for _ in range(MAX_FAULTS):
-                assert isinstance(await eve.say("{"), Err)
-            assert await eve.ended() == 1008
-
-    asyncio.run(story())
 
 
 def test_frames_that_break_the_websocket_end_only_their_connection(relay: Relay) -> None:
@@ -300,42 +260,6 @@ def test_who_publishes_and_leaves_at_once_costs_no_word_in_the_log(tmp_path: Pat
         relay.process.terminate()
         said = relay.process.communicate(timeout=PATIENCE)[1]
     assert "never awaited" not in said and "Traceback" not in said, said[-3000:]
-
-
-def test_groups_that_are_wrong_are_refused_with_their_code(relay: Relay) -> None:
-    day = 86_400
-    good = sealed(10, 1)
-    bomb = base64.b64encode(zlib.compress(b" " * 10_000_000)).decode()
-    cases: dict[str, tuple[Envelope, str]] = {
-        "good": (good, "accepted"),
-        "replayed": (good, "duplicate"),
-        "its number again": (sealed(10, 1, made=group(50)), "duplicate"),
-        "far behind its numbers": (sealed(11, 1), "stale"),
-        "other swarm's": (sealed(10, 2, "other-swarm"), "invalid"),
-        "forged": (msgspec.structs.replace(sealed(10, 3), sig="0" * 128), "invalid"),
-        "small-order key": (msgspec.structs.replace(sealed(10, 3), pk=SMALL_ORDER, sig=FORGED), "invalid"),
-        "other id": (msgspec.structs.replace(sealed(10, 3), id="0" * 64), "invalid"),
-        "changed on the way": (
-            msgspec.structs.replace(good, body=good.body.replace('"starter"', '"stArter"')),
-            "invalid",
-        ),
-        "a day ahead": (sealed(10, 4, ahead_s=day), "invalid"),
-        "a day behind": (sealed(10, 5, ahead_s=-day), "stale"),
-        "a bomb": (msgspec.structs.replace(sealed(10, 6), enc="zlib", body=bomb), "invalid"),
-        "still welcome": (sealed(10, 6), "accepted"),
-    }
-
-    async def story() -> None:
-        async with town(relay) as here, unharmed(here, 3):
-            eve, mallory = await here.peer(10, "203.0.3.1"), await here.peer(11, "203.0.4.1")
-            assert await mallory.publish(sealed(11, 5000)) == "accepted"
-            for name, (envelope, code) in cases.items():
-                publisher = mallory if envelope.pk == mallory_key else eve
-                assert await publisher.publish(envelope) == code, name
-            assert await mallory.publish(good) == "duplicate"  # who else brings it
-
-    mallory_key = public_key(seed(11)).hex()
-    asyncio.run(story())
 
 
 def test_a_thousand_connections_from_one_address(relay: Relay) -> None:

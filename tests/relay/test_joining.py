@@ -31,6 +31,7 @@ from app.swarm.invite.private import (
 from app.swarm.wire.limits import Code
 from app.swarm.wire.protocol import Hello
 from app.swarm.wire.signin import check_hello, find_work, sign_in
+from tests import inside
 
 ROOT = Path(__file__).parents[2]
 ANN, BOB = bytes(range(32)), bytes(range(1, 33))
@@ -47,13 +48,6 @@ def environment(**variables: str) -> dict[str, str]:
 
 if sys.platform == "win32":
     pytest.skip("ends the relay by SIGTERM", allow_module_level=True)
-
-
-def shoal(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app.cli", *map(str, arguments)],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, **options,
-    )  # fmt: skip
 
 
 @contextmanager
@@ -177,21 +171,21 @@ def test_six_words_open_a_private_relay_and_stay_out_of_sight() -> None:
 
 def test_an_operator_invites(tmp_path: Path) -> None:
     key = tmp_path / "operator"
-    made = shoal("invite", "--new-key", key)
+    made = inside.shoal("invite", "--new-key", key)
     assert made.returncode == 0 and made.stdout.strip() in made.stderr
     assert key.stat().st_mode & 0o077 == 0
-    again = shoal("invite", "--new-key", key)
+    again = inside.shoal("invite", "--new-key", key)
     assert again.returncode == 1 and "Traceback" not in again.stderr  # never over another key
     with relay("--access", "invite", "--invite-key", f"{key}.pub", "--state", tmp_path / "state") as one:
         link = one.first["invite"]
-        for_anybody = shoal("invite", link, "--key", key)
-        for_bob = shoal("invite", link, "--key", key, "--for", public_key(BOB).hex(), "--days", 1)
+        for_anybody = inside.shoal("invite", link, "--key", key)
+        for_bob = inside.shoal("invite", link, "--key", key, "--for", public_key(BOB).hex(), "--days", "1")
         assert for_anybody.returncode == for_bob.returncode == 0
         anybody, bob_s = invite_from_text(for_anybody.stdout), invite_from_text(for_bob.stdout)
         assert code(greet(anybody, ANN)) == code(greet(anybody, BOB)) == code(greet(bob_s, BOB)) == "welcome"
         refused = greet(bob_s, ANN)
         assert refused.code == Code.RESTRICTED and "another key" in refused.msg
-        operator_s = invite_from_text(shoal("invite", link, "--state", tmp_path / "state").stdout)
+        operator_s = invite_from_text(inside.shoal("invite", link, "--state", tmp_path / "state").stdout)
         assert code(greet(operator_s, ANN)) == "welcome"
         assert code(greet(one.invite)) == Code.RESTRICTED
         assert "./shoal invite" in one.end()
@@ -244,7 +238,7 @@ def test_words_that_are_none_are_wrong_usage(typed: str, tmp_path: Path) -> None
 
 
 def test_six_new_words_are_a_code() -> None:
-    first, second = shoal("invite", "--new-words").stdout, shoal("invite", "--new-words").stdout
+    first, second = inside.shoal("invite", "--new-words").stdout, inside.shoal("invite", "--new-words").stdout
     assert first != second and private_swarm_from_text(first).swarm != private_swarm_from_text(second).swarm
 
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -68,7 +69,8 @@ class Relay:
 
 
 class Wire:
-    """A TCP proxy with a mood: `through`, `hanging` (nothing arrives any more and nobody is told) or `cut`."""
+    """A TCP proxy with a mood: `through`, `hanging` (nothing arrives any more and nobody is told) or `cut`.
+    `bytes_per_s`: what it carries each way; it then takes no more from either end than it passes on."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -76,6 +78,7 @@ class Wire:
         self.through.set()
         self.cut = False
         self.delay_s = 0.0
+        self.bytes_per_s: float | None = None
         self.met = 0
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -85,14 +88,18 @@ class Wire:
             writer.transport.abort()
             return
         with contextlib.suppress(OSError):
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            far = socket.socket()
+            if self.bytes_per_s is not None:
+                far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await asyncio.to_thread(far.connect, ("127.0.0.1", self._target))
+            far_reader, far_writer = await asyncio.open_connection(sock=far, limit=4096)
             self._writers |= {writer, far_writer}
             await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            while data := await reader.read(65_536):
-                await asyncio.sleep(self.delay_s)
+            while data := await reader.read(65_536 if self.bytes_per_s is None else 1024):
+                await asyncio.sleep(self.delay_s if self.bytes_per_s is None else len(data) / self.bytes_per_s)
                 await self.through.wait()
                 writer.write(data)
                 await writer.drain()

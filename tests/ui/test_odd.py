@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -105,7 +102,7 @@ SCENES: dict[str, tuple[View, dict[str, tuple[str, ...]]]] = {
 def test_every_page_says_something_sensible(qtbot: QtBot, window: MainWindow, scene: str) -> None:
     view, expected = SCENES[scene]
     window.resize(1024, 640)
-    for page in window._makers:
+    for page in window._makers if scene == "long names" else ("overview", *expected):
         window.show_view(view)
         window.go(page)
         QApplication.processEvents()
@@ -118,64 +115,3 @@ def test_every_page_says_something_sensible(qtbot: QtBot, window: MainWindow, sc
         assert not any(line.lstrip().startswith("-") and line.endswith(" s") for line in said.splitlines())
         area = window._pages[page]
         qtbot.waitUntil(lambda area=area: area.widget().width() <= area.viewport().width(), timeout=30_000)
-
-
-SHOTS = """
-import sys
-from pathlib import Path
-from PySide6.QtWidgets import QApplication
-from app.ui.theme import Theme
-from app.ui.shell.window import MainWindow
-from tests.ui import pictures, test_odd, views
-application = QApplication([])
-folder, width, height = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-folder.mkdir(parents=True, exist_ok=True)
-for name in ("light", "dark"):
-    window = MainWindow(Theme(application, name), pictures.actions(folder / "home"))
-    window.resize(width, height)
-    window.show()
-    scenes = {name: view for name, (view, _) in test_odd.SCENES.items()}
-    scenes |= {"full": views.learning(), "together": views.together()}
-    for scene, view in scenes.items():
-        if len(sys.argv) > 4 and scene not in sys.argv[4].split(","):
-            continue
-        for page in window._makers:
-            window.show_view(view)
-            window.go(page)
-            application.processEvents()
-            area = window._pages[page]
-            assert area.widget().width() <= area.viewport().width(), (scene, page)
-            picture = window.grab()
-            assert picture.width() == round(width * picture.devicePixelRatio()), (scene, page)
-            picture.save(str(folder / f"{scene.replace(' ', '-')}-{page}-{name}.png"))
-    window.close()
-print(picture.devicePixelRatio())
-"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("scale", "width", "height"),
-    [("2", 960, 540), ("2", 1920, 1080), ("1", 1024, 640), ("1", 3840, 2160), ("1.5", 1280, 720)],
-)
-def test_every_scene_fits_at_every_scale(tmp_path: Path, scale: str, width: int, height: int) -> None:
-    """With SHOAL_PICTURES the pictures stay, to be looked at."""
-    folder = Path(os.environ.get("SHOAL_PICTURES", tmp_path)) / f"{scale}-{width}x{height}"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            SHOTS,
-            str(folder),
-            str(width),
-            str(height),
-            *filter(None, [os.environ.get("SCENES")]),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.splitlines()[-1]) == float(scale)

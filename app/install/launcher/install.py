@@ -98,7 +98,18 @@ UNREACHABLE = re.compile(
     r"Retrying \(Retry|Max retries exceeded|Failed to establish a new connection|Temporary failure in name|"
     r"Name or service not known|getaddrinfo failed|nodename nor servname|Network is unreachable|"
     r"Connection refused|Connection reset|Read timed out|ReadTimeoutError|IncompleteRead|ProxyError|"
-    r"error sending request|dns error|Could not connect|operation timed out|network connectivity is disabled"
+    r"error sending request|dns error|Could not connect|operation timed out|network connectivity is disabled|"
+    r"HTTP status server error"
+)
+OUT_OF_ORDER = re.compile(r"HTTP status server error \((\d+)")
+WRONG_DATE = re.compile(r"certificate (?:has )?expired|certificate (?:is )?not (?:yet )?valid")
+GARBLED = re.compile(
+    r"DO NOT MATCH THE HASHES|Hash mismatch for|Failed to extract archive|Bad CRC|invalid Zip archive"
+)
+"""A file that came isn't the one in the lock."""
+_FILE = re.compile(r"(?:mismatch for|Failed to download) `(\S+?)`|^ *(\S+==\S+) from ", re.MULTILINE)
+_HASHES = re.compile(
+    r"Expected:?\s+sha256[: ]([0-9a-f]{64}).*?(?:Computed:|Got)\s+(?:sha256:)?([0-9a-f]{64})", re.DOTALL
 )
 UNAVAILABLE = re.compile(
     r"No matching distribution found for (\S+)|no wheels with a matching|"
@@ -276,9 +287,22 @@ def run(
     variables: Mapping[str, str],
     keep_open: int | None = None,
 ) -> tuple[list[str], int]:
-    """Runs a command that installs or builds; returns its output lines and exit code. The output is also
-    written to `log`. The child inherits the descriptor `keep_open` (see setup_lock). Raises SetupError if it
-    does not start."""
+    """Runs a command that installs or builds, and once more if a file came garbled; returns its output lines
+    and exit code. The output is also written to `log`. The child inherits the descriptor `keep_open` (see
+    setup_lock). Raises SetupError if it does not start."""
+    said, code = _run(command, tell, log, variables, keep_open)
+    if code and GARBLED.search("\n".join(said)):
+        return _run(command, tell, log, variables, keep_open)
+    return said, code
+
+
+def _run(
+    command: Sequence[str],
+    tell: Callable[[str], None],
+    log: Path,
+    variables: Mapping[str, str],
+    keep_open: int | None,
+) -> tuple[list[str], int]:
     try:
         with log.open("a", encoding="utf-8") as kept:
             kept.write(" ".join(command) + "\n")
@@ -325,10 +349,29 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
             f"Shoal could not install its packages because the disk of {log.parent} is full; free some space "
             f"and {again}."
         )
+    if WRONG_DATE.search(text):
+        return (
+            "Shoal could not download its packages because the package server's certificate is not valid on "
+            f"{time.strftime('%Y-%m-%d')}, which is today by this computer's clock; set the clock and {again}. "
+            "If it is right, try later."
+        )
     if re.search(r"CERTIFICATE_VERIFY_FAILED|invalid peer certificate|UnknownIssuer", text):
         return (
             "Shoal could not download its packages because the package server's certificate was not accepted; "
             f"behind a company's proxy set PIP_CERT to its certificate file, and {again}."
+        )
+    if GARBLED.search(text):
+        name, hashes = _FILE.search(text), _HASHES.search(text)
+        what = (name[1] or name[2] if name else "one of its packages").replace("==", " ")
+        which = f" (sha256 {hashes[2][:12]}..., not {hashes[1][:12]}...)" if hashes else ""
+        return (
+            f"Shoal could not install its packages because {what} came garbled, twice{which}; try another "
+            f"network or index, and {again}."
+        )
+    if found := OUT_OF_ORDER.search(text):
+        return (
+            f"Shoal could not download its packages because the package server is out of order (it answers "
+            f"{found[1]}); wait some minutes and {again}."
         )
     if UNREACHABLE.search(text):
         return (
@@ -340,9 +383,10 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
         here = (
             f"{platform.system()} {platform.machine()} with Python {sys.version_info[0]}.{sys.version_info[1]}"
         )
+        or_else = ", or the package server is out of order" if "(from versions: none)" in text else ""
         return (
-            f"Shoal found no ready-made build of {wanted} for {here}; use 64-bit Linux, Windows or a Mac with "
-            f"Apple Silicon, check the network and pip's settings (PIP_*), and {again}."
+            f"Shoal found no ready-made build of {wanted} for {here}{or_else}; use 64-bit Linux, Windows or a "
+            f"Mac with Apple Silicon, check the network and pip's settings (PIP_*), and {again}."
         )
     errors = [line for line in said if line.lower().startswith("error:")]
     reason = (errors or list(said) or ["nothing said"])[-1][:200]

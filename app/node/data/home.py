@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
 import shlex
 import stat
@@ -109,8 +110,9 @@ def lock_data_folder(home: Path, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def identity(home: Path, seed: int | None) -> bytes:
-    """Returns the 32 bytes from which this node's questions and samples are derived, creating them at the first
-    start. A `seed` replaces them for repeatable runs and leaves the node's own untouched. Raises NodeError."""
+    """Returns the 32 bytes from which this node's questions and samples are derived: those of `HOME/identity`,
+    which the first start makes, on this computer and in this folder, so that a copy of the folder practises
+    other questions. A `seed` replaces them for repeatable runs. Raises NodeError."""
     if seed is not None:
         return blake2b(f"shoal seed {seed}".encode(), digest_size=IDENTITY_BYTES).digest()
     path = home / "identity"
@@ -118,11 +120,12 @@ def identity(home: Path, seed: int | None) -> bytes:
         own = path.read_bytes()
         if len(own) != IDENTITY_BYTES:
             raise NodeError(f"{path} is damaged: move it away, and a new identity is made at the next start.")
-        return own
-    own = token_bytes(IDENTITY_BYTES)
-    with raising_disk_full(home):
-        files.write(path, own, private=True)
-    return own
+    else:
+        own = token_bytes(IDENTITY_BYTES)
+        with raising_disk_full(home):
+            files.write(path, own, private=True)
+    here = f"{platform.node()} {home.stat().st_ino}".encode()
+    return blake2b(own + here, digest_size=IDENTITY_BYTES).digest()
 
 
 def model_folder(home: Path, name: str, mark: str) -> Path:

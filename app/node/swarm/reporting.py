@@ -24,6 +24,7 @@ from app.swarm.identity.identity import node_name
 from app.swarm.identity.storage import StoredIdentity
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.invite.invite import Invite
+from engines import remedy
 
 HARMLESS_CLOCK_ERROR_S = 300.0
 """Clock differences below this many seconds are harmless, since groups are valid for hours."""
@@ -40,7 +41,7 @@ class SwarmReporter:
         self._show: Callable[[SwarmView], None] = lambda view: None
         self._view = SwarmView(sentence=_LOOKING)
         self._explained = ""
-        self._clocks_told = False
+        self._clocks_told = self._twin_told = False
         self._acknowledged_before = 0
         self._secret = False
 
@@ -95,6 +96,8 @@ class SwarmReporter:
         sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
         if clocks := self._compare_clocks(status):
             sentence = f"{sentence} {clocks}"
+        if twin := self._meet_twin(status):
+            sentence = f"{sentence} {twin}"
         view = SwarmView(
             name=self._view.name,
             helped=len(thanked.keys),
@@ -180,6 +183,24 @@ class SwarmReporter:
         )
         if not self._clocks_told:
             self._clocks_told = True
+            self.say(sentence)
+        return sentence
+
+    def _meet_twin(self, status: Status) -> str:
+        """Returns a sentence while another computer has this one's key, from a copied data folder; the owner is
+        told once."""
+        if status.twin is None:
+            return ""
+        name, command = self._view.name, remedy.command("identity new")
+        sentence = f"Another computer shares as {name} too. One data folder is a copy of the other."
+        if status.twin:
+            sentence += (
+                f" Take a new name here, under Settings or with {command}. Until then, some answers get lost."
+            )
+        else:
+            sentence += " That computer is asked to take a new name."
+        if not self._twin_told:
+            self._twin_told = True
             self.say(sentence)
         return sentence
 

@@ -15,9 +15,11 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from app.common.rate import Buckets, Rate
 from app.relay.access import Rules
 from app.relay.admin.routes import AdminRoutes
-from app.relay.limits import QUOTAS_PER_SITE, ConnectionLimit, decrement
-from app.relay.origin import LOOPBACK, Origins, wider_network
+from app.relay.limits import ADDRESSES, SOCKETS_PER_ADDRESS, ConnectionLimit, decrement
+from app.relay.origin import LOOPBACK, Origins, networks
 from app.relay.server.connection import CLOSING_S, RelayConnection, install_guard, open_socket, refuse
+from app.relay.session.admission import CONNECTIONS_PER_KEY
+from app.relay.session.classroom import KEYS_PER_NETWORK
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.standing import Ban, Source
@@ -34,7 +36,8 @@ from app.swarm.wire.protocol import (
 )
 
 STATS_EVERY_S = 10.0  # figures for nodes; nobody reads them faster
-CONNECTIONS_PER_ADDRESS = 32  # before a sign-in: a class that joins together
+STRANGERS_PER_ADDRESS = 32
+"""Connections of one address that have not signed in: a class joins together."""
 FEWEST_STRANGERS = 16
 """Minimum number of connections without a sign-in that a relay of any size allows in total."""
 RECONNECT_WITHIN_MS = 10_000
@@ -60,7 +63,9 @@ class Server:
         self.state = state
         self._rng = rng or Random()
         self._origins = Origins(rules.proxies)
-        self.sockets = ConnectionLimit(self._origins, state.clock, rules.sockets)
+        # in a class it is keys that count, not their address: a whole school has one
+        most = SOCKETS_PER_ADDRESS if state.classroom is None else CONNECTIONS_PER_KEY * KEYS_PER_NETWORK
+        self.sockets = ConnectionLimit(self._origins, state.clock, rules.sockets, most)
         self._admin = AdminRoutes(state, rules, self._origins, self._publisher_addresses)
         self._rate = Buckets(NEW_WEBSOCKETS, 1)
         self._connections: set[RelayConnection] = set()
@@ -71,6 +76,7 @@ class Server:
         self._ending: set[asyncio.Task[None]] = set()
         self._leaving = False
         state.on_ban = self._banned
+        state.on_twins = self._tell_twins
         state.crowded = lambda: len(self.sockets) >= self.sockets.most - self.sockets.most // KNOWN_SHARE
 
     def application(self) -> web.Application:
@@ -127,7 +133,7 @@ class Server:
             return refused
         ws, connection = open_socket(), None
         answer: web.StreamResponse = web.Response(status=400)  # not delivered if the client has disconnected
-        self._addresses.update(networks := _networks(address))
+        self._addresses.update(within := networks(address))
         try:
             session, hello, sealed = self._greet(request, address)
             if sealed is not None:
@@ -155,7 +161,7 @@ class Server:
                 self._connections.discard(connection)
                 self._unsigned.pop(connection, None)
                 connection.session.closed()
-            decrement(self._addresses, networks)
+            decrement(self._addresses, within)
             if connection is not None and connection.pending:
                 await asyncio.sleep(0)  # Python complains of an answer that is cancelled before it began
                 for task in connection.pending:
@@ -173,9 +179,9 @@ class Server:
             return
         self._unsigned = {one: None for one in self._unsigned if one.session.key is None}
         if len(self._unsigned) > most:
-            networks = Counter(_network(one.session.address) for one in self._unsigned)
-            (worst, _), *_ = networks.most_common(1)
-            going = next(one for one in self._unsigned if _network(one.session.address) == worst)
+            crowds = Counter(networks(one.session.address)[-1] for one in self._unsigned)
+            (worst, _), *_ = crowds.most_common(1)
+            going = next(one for one in self._unsigned if networks(one.session.address)[-1] == worst)
             del self._unsigned[going]
             going.session.count_ended("crowded")
             self._end(going, "Too many connections have not signed in.")
@@ -225,9 +231,10 @@ class Server:
             return _later("The relay is starting.", 2)
         if address == LOOPBACK:
             return None
-        if self._addresses[address] >= CONNECTIONS_PER_ADDRESS or (
-            (whole := wider_network(address)) is not None
-            and self._addresses[whole] >= QUOTAS_PER_SITE * CONNECTIONS_PER_ADDRESS
+        if any(
+            self._addresses[one] >= share * self.sockets.per_address
+            or self._addresses[one] - self.state.signed_in[one] >= share * STRANGERS_PER_ADDRESS
+            for one, share in zip(networks(address), ADDRESSES, strict=False)
         ):
             return _later("There are too many connections from this address.", 30)
         now = self.state.clock()
@@ -281,6 +288,12 @@ class Server:
                     session.count_ended("banned")
                     self._end(connection, "This key or address is banned here.")
 
+    def _tell_twins(self, loser: Session) -> None:
+        twins = [one.session for one in self._connections if one.session.key == loser.key]
+        asked = next((one for one in twins if one.asked), loser)
+        for one in twins:
+            one.tell_of_twin(one is asked)
+
     def _end(self, connection: RelayConnection, reason: str) -> None:
         task = asyncio.get_running_loop().create_task(connection.end(WSCloseCode.POLICY_VIOLATION, reason))
         self._ending.add(task)
@@ -299,16 +312,6 @@ class Server:
             if takers:
                 frame = takers[0].session.stats()
                 await asyncio.gather(*(one.send(frame) for one in takers))
-
-
-def _networks(address: str) -> list[str]:
-    """The bucket of an address, and the wider network around it if there is one."""
-    whole = wider_network(address)
-    return [address] if whole is None else [address, whole]
-
-
-def _network(address: str) -> str:
-    return wider_network(address) or address
 
 
 def _offered(request: web.Request) -> set[str]:

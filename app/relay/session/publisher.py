@@ -28,13 +28,15 @@ _UNAVAILABLE: Outcome = (Code.ERROR, "The relay cannot store groups at the momen
 class Publisher:
     """Publishes groups of a client that has signed in with `key` from `address`."""
 
-    __slots__ = ("_address", "_key", "_source", "_state")
+    __slots__ = ("_address", "_key", "_source", "_state", "collisions")
 
     def __init__(self, state: RelayState, key: bytes, address: str) -> None:
         self._state = state
         self._key = key
         self._address = address
         self._source = state.blind(address)
+        self.collisions = 0
+        """Groups of the key that signed in, under a number that another group had."""
 
     def publish(self, pub: Pub, written: bytes, treatment: Treatment) -> Outcome | Coroutine[Any, Any, Outcome]:
         """Checks an admitted group and publishes it. It may be signed by another key than the one signed in,
@@ -60,6 +62,8 @@ class Publisher:
         seen = state.store.sequences.check(author, body.key_seq)
         if seen != "new":
             # also if another group has the number: a shadow-banned key must not see a difference
+            if author == key and treatment == "welcome" and state.window.find(bytes.fromhex(pub.id)) is None:
+                self.collisions += 1
             code = Code.DUPLICATE if seen == "used" else Code.STALE
             return code, "Its key_seq was used before." if seen == "used" else "Its key_seq is too old.", None
         if treatment == "shadowed":

@@ -45,6 +45,7 @@ from app.swarm.wire.protocol import (
     Pub,
     Recall,
     Receipts,
+    RelayNotice,
     Report,
     Sample,
     Welcome,
@@ -53,9 +54,18 @@ from app.swarm.wire.signin import check_sign_in, signed_hello
 
 MAX_FAULTS = 32
 """Number of unparsable frames after which a connection is closed."""
+COLLISIONS_OF_TWINS = 3
+"""Groups with a used number, other than those that were stored, after which two connections of one key are two
+nodes: a copied data folder. One node that reconnects sends the same groups again."""
 MAX_REFUSAL_RATE = Rate(60, 100)
 """Rate of rate-limit refusals per connection; a client above it ignores the wait it was told, and is
 disconnected."""
+
+
+_TWINS = (
+    "Two nodes use this key at once, as after a data folder was copied: what one of them publishes is refused. "
+    "Give one of them a new identity."
+)
 
 
 class Session:
@@ -71,6 +81,7 @@ class Session:
         "_refusals",
         "_state",
         "address",
+        "asked",
         "closing",
         "deliver",
         "greeted",
@@ -107,6 +118,7 @@ class Session:
         self.subscribed = False
         self.greeted = False
         self.closing = False
+        self.asked = False
         self.deliver: Callable[[bytes], object] = lambda frame: None
         """Sends a frame that the client did not request, or drops it if the send buffer is full."""
 
@@ -229,6 +241,11 @@ class Session:
     def stats(self) -> bytes:
         return to_frame(self._state.stats())
 
+    def tell_of_twin(self, asked: bool) -> None:
+        """Tells the client that another node uses its key; `asked`: that it should take a new one."""
+        self.asked = asked
+        self.deliver(to_frame(RelayNotice(msg=_TWINS, twin=asked)))
+
     def bye(self, reason: str, reconnect_after_ms: int) -> bytes:
         self.closing = True
         return to_frame(Bye(reason=reason, reconnect_after_ms=reconnect_after_ms))
@@ -273,7 +290,11 @@ class Session:
 
     def _publish(self, pub: Pub, written: bytes, treatment: Treatment) -> bytes | Coroutine[Any, Any, bytes]:
         assert self._publisher is not None
+        state, key = self._state, self._signed_in
         outcome = self._publisher.publish(pub, written, treatment)
+        if self._publisher.collisions >= COLLISIONS_OF_TWINS and state.presence.connections(key) > 1:
+            self._publisher.collisions = 0
+            state.on_twins(self)
         return self._ok(pub.id, outcome) if isinstance(outcome, tuple) else self._ok_later(pub.id, outcome)
 
     def _sample(self, sample: Sample, bytes_left: float) -> bytes:

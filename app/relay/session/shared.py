@@ -19,10 +19,10 @@ from app.common import signing
 from app.common.rate import Rate
 from app.relay import presence as relays
 from app.relay.access import Access, OpenAccess
-from app.relay.limits import PER_ADDRESS, PER_KEY, QuotaBuckets
-from app.relay.origin import LOOPBACK, wider_network
+from app.relay.limits import KEYS_PER_ADDRESS, PER_ADDRESS, PER_KEY, QuotaBuckets, decrement, times
+from app.relay.origin import LOOPBACK, networks
 from app.relay.presence import Presence, RelayCounters
-from app.relay.session.classroom import Classroom
+from app.relay.session.classroom import KEYS_PER_NETWORK, Classroom
 from app.relay.session.receipts import ReceiptForwarder
 from app.relay.session.sampling import Sampler
 from app.relay.standing import Ban, Source, Standing, Standings
@@ -111,17 +111,14 @@ class RelayState:
         )
         self.window = self.store.window
         self.sampler = Sampler(self.window, rng)
-        self.quotas = quotas or QuotaBuckets(
-            clock,
-            {**PER_KEY, **_TALK},
-            {
-                **PER_ADDRESS,
-                **({"new-key": CLASS_KEYS} if classroom else {}),
-                **{kind: Rate(16 * rate.per_min, 16 * rate.burst) for kind, rate in _TALK.items()},
-                "order": _ORDER,
-            },
-        )
+        per_key = {**PER_KEY, **_TALK}
+        per_address = {**PER_ADDRESS, **times(KEYS_PER_ADDRESS, _TALK), "order": _ORDER}
+        if classroom:
+            per_address |= {**times(KEYS_PER_NETWORK, per_key), "new-key": CLASS_KEYS}
+        self.quotas = quotas or QuotaBuckets(clock, per_key, per_address)
         self.presence = Presence(clock)
+        self.signed_in: Counter[str] = Counter()
+        """Connections that have signed in, by each of their `networks`."""
         self.other_relays = relays.OtherRelays(clock)
         self._working: list[asyncio.Task[None]] = []
         self.classroom = Classroom(wall) if classroom else None
@@ -135,6 +132,8 @@ class RelayState:
         """Scores some groups again; None if checks are off."""
         self.on_ban: Callable[[Source, Ban], None] = lambda source, ban: None
         """Called for every ban, from this relay or another; the server closes connections in it."""
+        self.on_twins: Callable[[Session], None] = lambda session: None
+        """Called when another connection's groups have the numbers of this session's; the server tells both."""
         self.crowded: Callable[[], bool] = lambda: False
         """Returns True while only the places reserved for keys with standing are left."""
         self._wall = wall
@@ -205,6 +204,7 @@ class RelayState:
         self.register_key(key, session.address)
         self.tally.sign_ins["welcome"] += 1
         self.presence.arrive(session.name, key)
+        self.signed_in.update(networks(session.address))
         if RECEIPTS in caps:
             self.receipts.arrive(key, session)
         if self.classroom is not None and CLASS in caps:
@@ -214,6 +214,7 @@ class RelayState:
         """Tells everybody concerned that a client has gone, signed in or not."""
         self.presence.leave(session.name)
         if session.key is not None:
+            decrement(self.signed_in, networks(session.address))
             self.receipts.leave(session.key, session)
 
     def register_key(self, key: bytes, address: str) -> float:
@@ -232,8 +233,7 @@ class RelayState:
     def blind(self, address: str) -> str:
         """Returns keyed hashes of an address and, before it, of its wider network, if there is one: the form in
         which addresses are stored with groups and sent to other relays."""
-        whole = wider_network(address)
-        names = (address,) if whole is None else (whole, address)
+        names = reversed(networks(address))
         salt = self.store.backing.salt
         return "-".join(
             blake2b(one.encode(), digest_size=SITE_CHARS // 2, key=salt).hexdigest() for one in names

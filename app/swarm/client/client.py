@@ -66,6 +66,8 @@ T = TypeVar("T")
 SAMPLE_S, ERASE_S = 15.0, 60.0
 """Seconds to wait for a sample, which a relay answers immediately, and for an erasure, which reads everything
 it has stored."""
+TWIN_S = 600.0
+"""Seconds for which a relay's word about a twin holds; it repeats it as long as there is one."""
 STEADY_AFTER_S = 10.0
 """Seconds after which a connection counts as good: the next failure is then treated as the first."""
 
@@ -114,6 +116,7 @@ class Client:
         self._sentence = ""
         self._told: ConnectionStatus | None = None
         self._next_try: float | None = None
+        self._twin: tuple[bool, float] | None = None
         if (swarm := self._places.swarm()) is not None:
             self._publisher.set_swarm(swarm)
 
@@ -190,7 +193,7 @@ class Client:
         try:
             return await _within(SAMPLE_S, answer)
         finally:
-            self._samples.settle(sample.rid, None)  # if no answer came in time
+            self._samples.give_up(sample.rid)
 
     async def erase(self) -> int | None:
         """Asks the relay to delete all groups that this key has signed; returns how many it deleted. None when
@@ -249,6 +252,7 @@ class Client:
             next_try_s=None if self._next_try is None else max(0.0, self._next_try - time.monotonic()),
             in_class=self._in_class,
             learning=stats.learning if stats and self._in_class else None,
+            twin=self._twin[0] if self._twin and time.monotonic() - self._twin[1] < TWIN_S else None,
         )
 
     async def _wait(self, seconds: float) -> None:
@@ -329,7 +333,7 @@ class Client:
                 if message.code is Code.UNSUPPORTED:
                     self._other_version(message)
             case SampleReply():
-                self._samples.settle(message.rid, message)
+                self._samples.settle(message, now)
             case Err():
                 self._samples.fail(message, now)
                 self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"
@@ -348,6 +352,8 @@ class Client:
                 if self._thanked is not None and self._publisher.swarm is not None:
                     self._thanked.count_lesson(message, self._publisher.swarm, self._identity.key.hex())
             case RelayNotice():
+                if message.twin is not None:
+                    self._twin = message.twin, now
                 self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"
             case Bye():
                 raise ConnectionEnded(

@@ -70,6 +70,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """True if the owner joined as a student and the relay serves a class."""
     learning: bool | None = None
     """False while the teacher has paused training; None outside a class, or before it is known."""
+    twin: bool | None = None
+    """Another computer shares with this key; True if this one should take a new one. None: there is none."""
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from app.swarm.wire.frames import from_client, to_frame
 from app.swarm.wire.limits import (
     BATCH_BYTES,
     FRAME_BYTES,
+    KB,
     LARGE_GROUP_BYTES,
     MAX_SAMPLE_GROUPS,
     OPEN_PUBLISHES,
@@ -49,6 +50,11 @@ _MAKING, _CATCHING_UP = 0.75, 0.25
 """Fractions of the relay's rate at which a node should create new groups, normally and while the outbox has a
 backlog, so that the outbox empties."""
 _BEHIND = 2 * OPEN_PUBLISHES
+QUICK_S, SLOW_S = 4.0, 8.0
+"""A full batch that comes within QUICK_S seconds doubles what the next may hold; one that takes SLOW_S, or does
+not come, halves it. So a slow line is never busy with one batch until either end takes the other for dead."""
+FEWEST_BYTES = 16 * KB
+"""What a batch may hold at least: some twenty groups of short answers."""
 
 
 class Publisher:
@@ -201,18 +207,14 @@ def _packed(pub: Pub) -> Pub:
     return msgspec.structs.replace(pub, body=packed, enc="zlib") if len(packed) < len(pub.body) else pub
 
 
-def _room(k: int) -> int:
-    """Bytes to ask for with k groups: large ones on the average, so that traffic is not up to their authors."""
-    return min(BATCH_BYTES, max(FRAME_BYTES, k * LARGE_GROUP_BYTES))
-
-
 class SampleLimiter:
-    """Limits samples to the relay's number in flight and rate per minute. `now` arguments are monotonic
-    seconds."""
+    """Limits samples to the relay's number in flight and rate per minute, and their bytes to what the line
+    carries. `now` arguments are monotonic seconds."""
 
     def __init__(self, now: float) -> None:
         self._rids = count(1)
-        self._open: dict[int, asyncio.Future[SampleReply | None]] = {}
+        self._open: dict[int, tuple[asyncio.Future[SampleReply | None], float]] = {}
+        self._line = FRAME_BYTES  # bytes of a batch that this line can carry in time
         self._most, self._most_open = 0, 0
         self._quotas = Quotas()
         self._allowance = allowance(self._quotas.sample_per_min, self._quotas.sample_per_min)
@@ -239,7 +241,7 @@ class SampleLimiter:
             return None
         rid, answer = begun
         wanted = None if families is None else tuple(families)
-        return Sample(rid=rid, k=k, max_bytes=_room(k), families=wanted, max_age_s=max_age_s), answer
+        return Sample(rid=rid, k=k, max_bytes=self._room(k), families=wanted, max_age_s=max_age_s), answer
 
     def recall(
         self, k: int, tasks: Sequence[WantedQuestions], now: float
@@ -250,7 +252,12 @@ class SampleLimiter:
         if k < 1 or not tasks or (begun := self._begin(self._recalls, now)) is None:
             return None
         rid, answer = begun
-        return Recall(rid=rid, k=k, max_bytes=_room(k), tasks=tuple(tasks[:MAX_SAMPLE_GROUPS])), answer
+        return Recall(rid=rid, k=k, max_bytes=self._room(k), tasks=tuple(tasks[:MAX_SAMPLE_GROUPS])), answer
+
+    def _room(self, k: int) -> int:
+        """Bytes to ask for with k groups: large ones on the average, so that traffic is not up to their
+        authors, and no more than the line carries."""
+        return min(self._line, max(FRAME_BYTES, k * LARGE_GROUP_BYTES))
 
     def _begin(self, rate: Bucket, now: float) -> tuple[int, asyncio.Future[SampleReply | None]] | None:
         """Takes one request from `rate`; None if it is used up, too many requests are open, or the relay asked
@@ -260,20 +267,35 @@ class SampleLimiter:
         rate.take(1, now)
         rid = next(self._rids)
         answer: asyncio.Future[SampleReply | None] = asyncio.get_running_loop().create_future()
-        self._open[rid] = answer
+        self._open[rid] = answer, now
         return rid, answer
 
-    def settle(self, rid: int, batch: SampleReply | None) -> bool:
-        """Completes a request with its answer, or with None. Returns False if it was completed before."""
-        answer = self._open.pop(rid, None)
-        if answer is None:
-            return False
-        if not answer.done():
+    def settle(self, batch: SampleReply, now: float) -> None:
+        """Completes a request with its answer, which shows how fast the line is."""
+        if (begun := self._close(batch.rid, batch)) is None:
+            return
+        if now - begun > SLOW_S:
+            self._narrow()
+        elif now - begun < QUICK_S and 2 * sum(map(len, batch.items)) > self._line:
+            self._line = min(BATCH_BYTES, 2 * self._line)
+
+    def give_up(self, rid: int) -> None:
+        """Ends a request that no answer came to in time. Does nothing if it was completed before."""
+        if self._close(rid, None) is not None:
+            self._narrow()
+
+    def _narrow(self) -> None:
+        self._line = max(FEWEST_BYTES, self._line // 2)
+
+    def _close(self, rid: int, batch: SampleReply | None) -> float | None:
+        """Completes a request. Returns when it was made, None if it was completed before."""
+        answer, begun = self._open.pop(rid, (None, None))
+        if answer is not None and not answer.done():
             answer.set_result(batch)
-        return True
+        return begun
 
     def fail(self, err: Err, now: float) -> None:
-        if err.rid is None or not self.settle(err.rid, None):
+        if err.rid is None or self._close(err.rid, None) is None:
             return
         if err.code is Code.RATE_LIMITED:
             self._allowance.drain(now)
@@ -283,4 +305,4 @@ class SampleLimiter:
         """Resolves waiting samples with None."""
         self._most = self._most_open = 0
         for rid in tuple(self._open):
-            self.settle(rid, None)
+            self.give_up(rid)

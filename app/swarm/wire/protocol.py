@@ -278,7 +278,11 @@ class Taught(_FromRelay, frozen=True, kw_only=True, tag="taught"):
 
 
 class RelayNotice(_FromRelay, frozen=True, kw_only=True, tag="notice"):
+    """A sentence for the node's owner. `twin`: another connection publishes with the same key, which a copied
+    data folder has; True at the one that should take a new key."""
+
     msg: Text
+    twin: bool | None = None
 
 
 class Bye(_FromRelay, frozen=True, kw_only=True, tag="bye"):

@@ -170,8 +170,6 @@ def step_line(view: View) -> str:
         return ""
     left = tr(", about {span}", span=span(view.left_s)) if view.left_s is not None and view.left_s >= 1 else ""
     if step is Step.PLACING:
-        if view.safe_round and not view.total:
-            return tr("trying other kinds of puzzles")
         if not view.done or not view.total:
             return tr("looking for puzzles that suit it")
         return tr("looking for puzzles that suit it, kind {n} of {all}", n=view.done, all=view.total)

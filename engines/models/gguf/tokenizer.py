@@ -81,12 +81,12 @@ def read(folder: Folder, rows: int) -> Vocabulary:
     tokens, types = _tokens(settings, rows, folder.name)
     merges = [_merge(pair) for pair in settings["model"].get("merges", [])] or [NO_MERGE]
     ids = {"eos": chat.end}
-    others = sorted(chat.stops - {chat.end})
+    others = sorted(id for id in chat.stops - {chat.end} if id < rows)
     if others:
         ids["eot"] = others[0]
     for role in ("bos", "unk", "pad"):
         id = chat.library.token_to_id(chat.special.get(f"{role}_token", ""))
-        if id is not None:
+        if id is not None and id < rows:
             ids[role] = id
     bare = chat.library.encode("", add_special_tokens=True).ids
     return Vocabulary(
@@ -153,11 +153,12 @@ def _unknown(name: str) -> EngineError:
 
 
 def _tokens(settings: Mapping[str, Any], rows: int, name: str) -> tuple[list[str], list[int]]:
-    """Returns text and type of every id; rows without a word are marked as unused."""
+    """Returns text and type of every id; rows without a word are marked as unused. An added token without a
+    row is left out: the model can neither read nor say it, and its text is split as any other."""
     words: dict[int, tuple[str, int]] = {
         id: (word, int(gguf.TokenType.NORMAL)) for word, id in settings["model"]["vocab"].items()
     }
-    for token in settings["added_tokens"]:
+    for token in (token for token in settings["added_tokens"] if token["id"] < rows):
         kind = gguf.TokenType.CONTROL if token["special"] else gguf.TokenType.USER_DEFINED
         words[token["id"]] = (token["content"], int(kind))
     texts = {word for word, _ in words.values()}

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from engines import opening
+from tests import inside
 from tests.e2e.shoal import PATIENCE_S, ROOT, Running, child, command, shoal
 
 if sys.platform != "win32":
@@ -81,16 +82,21 @@ def chatting(model: Path, tmp_path: Path) -> Iterator[Chatting]:
 
 
 @pytest.fixture(scope="module")
-def shared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Chatting, Message]]:
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("chat") / "home"
+
+
+@pytest.fixture(scope="module")
+def shared(model: Path, shared_home: Path) -> Iterator[tuple[Chatting, Message]]:
     """One chat for the tests that leave it as it was, and its first message."""
-    made = Chatting("--model", model, "--home", tmp_path_factory.mktemp("chat") / "home")
+    made = Chatting("--model", model, "--home", shared_home)
     yield made, made.read()
     made.process.kill()
     made.process.wait()
 
 
-def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Path) -> None:
-    opened = chatting.read()
+def test_a_question_a_puzzle_and_what_is_wrong(shared: tuple[Chatting, Message], shared_home: Path) -> None:
+    chatting, opened = shared
     assert opened["type"] == "opened" and opened["learned"] is None and "gcd" in opened["levels"]
 
     before, after, _ = chatting.ask("ask", text="What is 4 + 3?")
@@ -121,21 +127,16 @@ def test_a_question_a_puzzle_and_what_is_wrong(chatting: Chatting, tmp_path: Pat
     assert chatting.read()["type"] == "failed"
     chatting.ask("forget")
     assert chatting.ask("ask", text="2 + 2 =")[-1]["type"] == "done", "and it goes on"
-    assert not (tmp_path / "home").exists() or not list((tmp_path / "home").iterdir()), "it keeps nothing"
-    assert chatting.close() == 0
+    assert not shared_home.exists() or not list(shared_home.iterdir()), "it keeps nothing"
 
 
-def test_a_model_that_only_speaks_puzzle_says_so(shared: tuple[Chatting, Message], tmp_path: Path) -> None:
+def test_a_model_that_only_speaks_puzzle_says_so(shared: tuple[Chatting, Message]) -> None:
     chatting, opened = shared
     assert not opened["engine"]["talks"]
     assert [one["type"] for one in chatting.ask("ask", text="Hello, how are you?")] == ["onlypuzzles", "done"]
     after, done = chatting.ask("ask", text="Spell this word backward: sun", sides="after")
     assert (after["side"], done["type"]) == ("after", "done")
     assert chatting.growing and all(after["text"].startswith(one["text"]) for one in chatting.growing)
-    asked = "Hello, how are you?\n"
-    done = shoal("chat", "--model", ROOT / "resources" / "starter", "--home", tmp_path / "home", input=asked)
-    said = " ".join(done.stdout.split())
-    assert "only solves puzzles" in said and "models get smollm2-135m" in said
 
 
 def test_an_answer_is_ended_by_its_number(shared: tuple[Chatting, Message]) -> None:
@@ -268,6 +269,8 @@ def test_a_conversation_on_a_terminal(model: Path, tmp_path: Path) -> None:
     assert "There is no command /nonsense" in terminal.wait_for("› ")
     terminal.type(b"4 + 3 =\n")
     assert "tokens" in terminal.wait_for("› ")
+    terminal.type(b"Hello, how are you?\n")
+    assert "only solves puzzles" in terminal.wait_for("› ")
     terminal.type(b"\x04")
     assert terminal.wait() == 0
 
@@ -299,5 +302,5 @@ def test_a_person_solves_puzzles_on_a_terminal(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_is_a_sentence(arguments: list[str], words: str) -> None:
-    done = shoal(*arguments, input="")
+    done = inside.shoal(*arguments)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""

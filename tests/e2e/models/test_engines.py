@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from engines import opening
+from tests import inside
 from tests.e2e.shoal import QUICK_PROBES, python_with, shoal
 
 SMALL = ("--local", "4", "--families", "chain_sum,gcd", "--probe-every", "50", *QUICK_PROBES, "--json")
 
 
 def test_an_unknown_engine_is_wrong_usage(tmp_path: Path) -> None:
-    done = shoal("run", "--solo", "--engine", "tensorflow", "--home", tmp_path)
+    done = inside.shoal("run", "--solo", "--engine", "tensorflow", "--home", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "tensorflow" in done.stderr and "llamacpp" in done.stderr and not list(tmp_path.iterdir())
 

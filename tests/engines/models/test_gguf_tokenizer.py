@@ -13,7 +13,7 @@ import pytest
 from app.models.shelf import starter_folder
 from engines.contract import EngineError
 from engines.models.folder import open_folder
-from engines.models.gguf import gguf, header
+from engines.models.gguf import gguf, header, tokenizer
 from engines.models.tokens import ChatTokenizer
 from tests.engines.llama import opened, tokenized
 from tests.engines.small_models import MakeModel
@@ -128,6 +128,22 @@ def test_a_setting_that_llama_cpp_would_ignore(
     (folder / "tokenizer.json").write_text(json.dumps(settings))
     with pytest.raises(EngineError, match="no tokenizer like"):
         gguf.write(folder, tmp_path / "model.gguf")
+
+
+def test_an_added_token_without_a_row_is_left_out(speaking: Callable[[str], Path], tmp_path: Path) -> None:
+    """`add_special_tokens({"pad_token": "[PAD]"})` without resized embeddings: such a model trained, and its
+    export was refused as of another model."""
+    whole, folder = speaking("qwen2"), tmp_path / "padded"
+    shutil.copytree(whole, folder)
+    settings = json.loads((folder / "tokenizer.json").read_text())
+    rows = ChatTokenizer(open_folder(whole)).library.get_vocab_size()
+    settings["added_tokens"].append({**settings["added_tokens"][0], "id": rows, "content": "[PAD]"})
+    (folder / "tokenizer.json").write_text(json.dumps(settings))
+    special = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**special, "pad_token": "[PAD]"}))
+    padded, plain = (tokenizer.read(open_folder(place), rows) for place in (folder, whole))
+    assert (padded.tokens, padded.types, padded.merges) == (plain.tokens, plain.types, plain.merges)
+    assert max(padded.ids.values()) < rows and padded.ids["eos"] == plain.ids["eos"]
 
 
 def test_a_tokenizer_of_another_model(

@@ -345,6 +345,15 @@ def test_a_clock_that_is_far_off_is_told_once_and_stays_in_sight(tmp_path: Path)
     assert reporter._compare_clocks(near) == ""  # type: ignore[arg-type]
 
 
+def test_a_twin_is_told_of_once_and_stays_in_sight(tmp_path: Path) -> None:
+    reporter, told = telling_reporter(tmp_path)
+    for twin, words in ((True, "identity new"), (False, "That computer is asked")):
+        met = reporter._meet_twin(SimpleNamespace(twin=twin))  # type: ignore[arg-type]
+        assert words in met
+    assert len(told) == 1 and "identity new" in told[0]
+    assert reporter._meet_twin(SimpleNamespace(twin=None)) == ""  # type: ignore[arg-type]
+
+
 def test_who_is_alone_asks_for_what_was_left_behind_where_it_failed() -> None:
     """What comes is hours old, and as good as new here; with somebody there the archive is left alone."""
 

@@ -199,6 +199,7 @@ def test_a_relay_with_a_state_is_one_process_and_the_same_after_kill_9(tmp_path:
     try:
         after = first(third)
         assert after["relay"] == before["relay"] and after["url"] != before["url"]
+        assert (tmp_path / "state" / "relay.key").stat().st_mode & 0o077 == 0
     finally:
         third.kill()
         third.communicate()

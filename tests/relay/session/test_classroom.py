@@ -32,9 +32,21 @@ from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import parse
 from app.swarm.wire.frames import decode_relay_frame, to_frame
-from app.swarm.wire.protocol import CLASS, AskStats, Auth, ClassProgress, Err, Hello, Stats, Welcome
+from app.swarm.wire.protocol import (
+    CLASS,
+    AskStats,
+    Auth,
+    ClassProgress,
+    Err,
+    Hello,
+    Sample,
+    SampleReply,
+    Stats,
+    Welcome,
+)
 from app.swarm.wire.signin import sign_in
 from tests.relay.page.test_page import Reader
+from tests.relay.talking import Relay, running, town
 from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox
 
 A, B, C = (bytes([n]) * 32 for n in (1, 2, 3))
@@ -284,3 +296,21 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
             get(url)
     with pytest.raises(urllib.error.HTTPError, match="400"):
         get(page.replace("/page", "/learning"), b"run=2")
+
+
+@pytest.mark.parametrize(("options", "let_in"), [(("--class",), 33), ((), 10)])
+def test_thirty_three_pupils_behind_one_school_address(options: tuple[str, ...], let_in: int) -> None:
+    """Each counts for itself, as a key; at a relay that is no class ten new keys an hour still come from one
+    address."""
+
+    async def lesson(relay: Relay) -> None:
+        async with town(relay) as here:
+            answers = [await here.sign_in(100 + number, "203.0.113.7") for number in range(33)]
+            pupils = [peer for peer, answer in answers if isinstance(answer, Welcome)]
+            assert len(pupils) == let_in
+            for pupil in pupils:
+                for round in range(8):
+                    assert isinstance(await pupil.say(Sample(rid=round, k=1, max_bytes=10**5)), SampleReply)
+
+    with running("--trusted-proxy", "127.0.0.1", "--no-checks", *options) as relay:
+        asyncio.run(lesson(relay))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -109,6 +111,9 @@ def test_two_publish_and_sample_each_other_and_bytes_stay_as_they_came() -> None
     assert talk.state.counts == {Code.ACCEPTED: 2}
 
 
+SMALL_ORDER = "01" + "00" * 31
+"""Under which the signature of 64 zero bytes, but for this key, holds for every message, says OpenSSL."""
+BOMB = base64.b64encode(zlib.compress(b" " * 10_000_000)).decode()
 Spoil = Callable[[Talk], Pub]
 REFUSED: dict[str, tuple[Spoil, Code]] = {
     "stale": (lambda talk: talk.pub(age_s=1801), Code.STALE),
@@ -121,6 +126,11 @@ REFUSED: dict[str, tuple[Spoil, Code]] = {
     "older ladder": (lambda talk: talk.pub(version="0.1.25/1"), Code.UNSUPPORTED),
     "bad id": (lambda talk: msgspec.structs.replace(talk.pub(), id="0" * 64), Code.INVALID),
     "forged": (lambda talk: msgspec.structs.replace(talk.pub(), sig="0" * 128), Code.INVALID),
+    "small-order key": (
+        lambda talk: msgspec.structs.replace(talk.pub(), pk=SMALL_ORDER, sig=SMALL_ORDER + "00" * 32),
+        Code.INVALID,
+    ),
+    "a bomb": (lambda talk: msgspec.structs.replace(talk.pub(), enc="zlib", body=BOMB), Code.INVALID),
     "not base64": (lambda talk: msgspec.structs.replace(talk.pub(), enc="zlib"), Code.INVALID),
 }
 
@@ -145,6 +155,25 @@ def test_a_number_is_used_once() -> None:
     assert say(session, talk.pub(key_seq=3976)).code == Code.ACCEPTED
     assert say(session, talk.pub(key_seq=3975)).code == Code.STALE
     assert len(talk.state.window) == 2
+
+
+def test_two_nodes_with_one_key_are_noticed_and_one_that_reconnects_is_not() -> None:
+    """A node that comes back sends again what it sent; the copy of a data folder sends other groups under the
+    same numbers. While there is one line of the key, nobody is called a twin."""
+    talk = Talk()
+    told: list[Session] = []
+    talk.state.on_twins = told.append
+    first = talk.session()
+    for number in range(1, 6):
+        assert say(first, talk.pub(key_seq=number)).code == Code.ACCEPTED
+        assert say(first, talk.pub(key_seq=number, level=1)).code == Code.DUPLICATE
+    second = talk.session()
+    for number in range(1, 6):
+        assert say(second, talk.pub(key_seq=number)).code == Code.DUPLICATE
+    assert not told
+    for number in range(1, 6):
+        assert say(second, talk.pub(key_seq=number, level=1)).code == Code.DUPLICATE
+    assert told == [second]
 
 
 def test_nothing_but_stats_before_signing_in() -> None:

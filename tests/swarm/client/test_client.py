@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import ssl
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -132,6 +134,55 @@ def test_two_nodes_find_each_others_groups(relay: Relay, tmp_path: Path) -> None
             assert [link.state for link in links] == ["connected"]
         known = KnownRelays(tmp_path / f"{ANN.name}.json")
         assert known.last() is not None and known.get(relay.url) == known.last()[1]
+
+    asyncio.run(story())
+
+
+def test_both_are_told_of_a_copied_data_folder_and_one_is_asked_to_change(relay: Relay, tmp_path: Path) -> None:
+    """Two outboxes with one key and one next number, and other groups in each."""
+
+    async def story() -> None:
+        async with running(tmp_path / "here", [relay.url]) as (here, _):
+            here.publish(group(), (1, 0))
+            await until(lambda: here.status.acknowledged == 1)
+        shutil.copytree(tmp_path / "here", tmp_path / "copy")
+        async with (
+            running(tmp_path / "here", [relay.url]) as (here, _),
+            running(tmp_path / "copy", [relay.url]) as (copy, _),
+        ):
+            await until(lambda: here.status.connected and copy.status.connected)
+            assert here.status.twin is copy.status.twin is None
+            for n in range(1, 7):
+                here.publish(group(n), (1, 0))
+                await until(lambda n=n: here.status.acknowledged == 1 + n)
+                copy.publish(group(n + 100), (1, 0))
+            await until(lambda: copy.status.twin is not None and here.status.twin is not None)
+            assert (here.status.twin, copy.status.twin) == (False, True)
+            assert "new identity" in here.status.sentence, "what a client of before shows"
+
+    asyncio.run(story())
+
+
+@pytest.mark.long
+def test_a_slow_line_carries_batches_and_is_not_cut(relay: Relay, tmp_path: Path) -> None:
+    """At 8 kB/s, where 320 kB take 40 s."""
+
+    async def story() -> None:
+        wire = Wire(relay.port)
+        wire.bytes_per_s = 8000
+        async with wire.open() as slow, running(tmp_path, [relay.url]) as (ann, _):
+            long = "".join(map(chr, Random(1).choices(range(0x100, 0x2000), k=4000)))  # hardly compressible
+            for n in range(40):
+                ann.publish(group(n, long), (1, 0))
+            await until(lambda: ann.status.acknowledged == 40)
+            async with running(tmp_path, [slow], BOB) as (bob, links):
+                await until(lambda: bob.status.connected)
+                began, came = time.monotonic(), 0
+                while time.monotonic() - began < 50:  # the relay gave the line up after 45 s
+                    batch = await bob.sample(64)
+                    came += 0 if batch is None else sum(map(len, batch.items))
+                    await asyncio.sleep(0.1)
+            assert came > 100_000 and [link.state for link in links] == ["connected"]
 
     asyncio.run(story())
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.swarm.client.client import SAMPLE_S
 from app.swarm.client.clock import RelayClock
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.places import MAX_RELAYS, KnownRelays
-from app.swarm.client.underway import MAX_HELD, Publisher
+from app.swarm.client.underway import MAX_HELD, Publisher, SampleLimiter
 from app.swarm.wire.frames import from_client
-from app.swarm.wire.limits import RATE_SHARE, Code, Quotas, allowance
-from app.swarm.wire.protocol import Ok, Pub
+from app.swarm.wire.limits import RATE_SHARE, Code, Quotas, RelayLimits, allowance
+from app.swarm.wire.protocol import Ok, Pub, SampleReply
 from app.swarm.wire.signin import relay_id
 from tests.swarm.relays import ANN, group
 
@@ -157,3 +160,37 @@ def test_who_publishes_what_there_is_room_for_empties_the_outbox(tmp_path: Path)
             one.settle(answer(frame, Code.ACCEPTED if taken else Code.RATE_LIMITED, 2000), now)
     assert most > 80 and one.counts.waiting <= 40
     assert one.counts.accepted + one.counts.waiting == made > 300
+
+
+@pytest.mark.parametrize(("bytes_per_s", "size"), [(6_000, 32_768), (25_000, 131_072), (10**6, 320_000)])
+def test_a_batch_is_as_large_as_its_line_carries(bytes_per_s: int, size: int) -> None:
+    """Below 25 kB/s batches of 320 kB were cut or came too late, again and again. A request that a timeout or a
+    lost connection ends asks for half as much next time."""
+
+    async def story() -> None:
+        samples = SampleLimiter(0.0)
+        samples.on_connect(Quotas(), RelayLimits(), 0.0)
+        now, asked = 0.0, 0
+        for _ in range(12):
+            ask = samples.ask(64, None, None, now)
+            assert ask is not None
+            asked, took = ask[0].max_bytes, ask[0].max_bytes / bytes_per_s
+            if took > SAMPLE_S:
+                samples.give_up(ask[0].rid)
+            else:
+                items = (msgspec.Raw(bytes(asked)),)
+                batch = SampleReply(
+                    rid=ask[0].rid, items=items, window=1, eligible=1, sources=1, age_p50_s=None
+                )
+                samples.settle(batch, now + took)
+            now += max(6.0, took)
+        assert asked == size
+        for _ in range(2):
+            lost = samples.ask(64, None, None, now)
+            assert lost is not None
+            samples.on_disconnect()
+            samples.on_connect(Quotas(), RelayLimits(), now)
+        again = samples.ask(64, None, None, now + 6)
+        assert again is not None and 16_384 <= again[0].max_bytes < asked
+
+    asyncio.run(story())

@@ -50,6 +50,7 @@ FROM_RELAY = [
     protocol.Thanks(id=ID, pk=ID, sig=SIG),
     protocol.Taught(pk=ID, family="gcd", sig=SIG),
     protocol.RelayNotice(msg="Maintenance at noon"),
+    protocol.RelayNotice(msg="Two nodes use this key at once.", twin=True),
     protocol.Bye(reason="restart", reconnect_after_ms=1000),
 ]
 

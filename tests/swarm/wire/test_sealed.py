@@ -332,14 +332,3 @@ def test_who_speaks_an_older_version_is_told_what_to_do(
         await runner.cleanup()
 
     asyncio.run(tell())
-
-
-def test_a_relay_has_its_id_again_after_a_restart_and_another_state_another(tmp_path: Path) -> None:
-    ids = []
-    for state in ("a", "a", "b"):
-        one = Relay("--state", str(tmp_path / state))
-        one.start()
-        ids.append(one.relay)
-        one.kill()
-    assert ids[0] == ids[1] != ids[2]
-    assert (tmp_path / "a" / "relay.key").stat().st_mode & 0o077 == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from app.ui.language import translating
 from app.ui.language.texts import SPOKEN_FILE, translated
 
 UI = Path(__file__).parents[3] / "app" / "ui"
+sentences = cache(translating.sentences)
 PLACE = re.compile(r"\{(\w+)\}")
 ENGLISH = re.compile(r"\b(the|is|were|are|again|this|its|try|choose|computer|learns?|round|and)\b")
 
@@ -41,14 +43,14 @@ def test_the_window_knows_every_sentence_in_the_source() -> None:
     """Fails for a sentence that is new, changed or gone, until `./shoal translations` is run; test_translating
     then wants its German."""
     told = msgspec.json.decode(SPOKEN_FILE.read_bytes())
-    assert told == {"sentences": translating.sentences(), "phrases": translating.phrases()}
+    assert told == {"sentences": sentences(), "phrases": translating.phrases()}
     assert len(told["sentences"]) > 500
 
 
 def test_each_comes_out_in_german_with_its_values(german: None) -> None:
     done = translating.read(translating.FOLDER / "shoal_de.ts")
     wrong = []
-    for template in translating.sentences():
+    for template in sentences():
         values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(template))}
         wanted = done[template][0].format(**values) if values else done[template][0]
         if translated(template.format(**values) if values else template) != wanted:
@@ -64,7 +66,7 @@ def test_a_decision_in_the_history_comes_out_in_german(german: None) -> None:
 
 
 def test_in_english_every_sentence_stays_as_it_is(qapp: QCoreApplication) -> None:
-    for template in translating.sentences():
+    for template in sentences():
         values = {name: f"<{at}>" for at, name in enumerate(PLACE.findall(template))}
         text = template.format(**values) if values else template
         assert translated(text) == text

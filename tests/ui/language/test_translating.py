@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from app.ui.language.texts import CONTEXT, counted, tr
 from app.ui.language.translating import SourceText
 
 FILES = translating.files()
+collect = cache(translating.collect)
 
 
 def places(text: str) -> set[str]:
@@ -35,7 +37,7 @@ def test_there_is_a_second_language() -> None:
 
 def test_every_text_is_translated_with_its_places(language: Path) -> None:
     done = translating.read(language)
-    texts = translating.collect()
+    texts = collect()
     assert [text.source for text in texts if text.source not in done] == []
     assert set(done) == {text.source for text in texts}, "nobody shows these any more"
     wrong = [
@@ -51,7 +53,7 @@ def test_the_compiled_file_says_what_the_translators_wrote(language: Path) -> No
     translator = QTranslator()
     assert translator.load(str(language.with_suffix(".qm")))
     done = translating.read(language)
-    for text in translating.collect():
+    for text in collect():
         found = translator.translate(CONTEXT, text.source, None, 1 if text.counted else -1)
         assert found == done[text.source][0], text.source
 

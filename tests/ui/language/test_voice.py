@@ -7,8 +7,6 @@ import functools
 import re
 from pathlib import Path
 
-import pytest
-
 from app.cli.__main__ import commands, summary
 from app.node.record.reasons import Reason
 from app.ui.language import translating
@@ -55,56 +53,6 @@ STIFF = re.compile(
     r"\b(anew|whoever|nobody|for ever|be rid of|put right|goe?s? on|fetch\w*|handed over|taken into use)\b",
     re.IGNORECASE,
 )
-ONCE = (
-    "Held-out questions solved",
-    "points since the start",
-    "no clear change yet",
-    "Nothing runs until you start it.",
-    "Learning alone. Nothing leaves this computer.",
-    "Waiting: ",
-    "Waiting until it has been quiet",
-    "so that you see it",
-    "practises puzzles, checks its own answers",
-    "Two short questions",
-    "You need not wait",
-    "The starter, at once",
-    "A larger one",
-    "With whom?",
-    "Where there is none, this computer hosts one",
-    "Answers to generated puzzles",
-    "Alone, nothing leaves: no network",
-    "Never your files, never the model.",
-    "Go on",
-    "Can be fetched",
-    "this computer asks {host} for it",
-    "A process of its own",
-    "what has come is kept",
-    "make some room",
-    "Nothing of this kind yet",
-    "Choose other families",
-    "Last safe point",
-    "Given / taken",
-    "groups of answers",
-    "models learned from yours",
-    "Off: every connection is closed",
-    "cannot be had back",
-    "which is not Shoal's",
-    "Holds when Shoal is opened",
-    "From this share of all cores",
-    "So long nobody must",
-    "Quiet rests as long as it works",
-    "ended several times in a row",
-    "The access token was not kept",
-    "An address has no blanks",
-    "There is nothing by which",
-    "Shall Shoal look",
-    "is a checkout",
-    "groups informative",
-    "showing work",
-    "log axis",
-    "torch on CPU",
-)
-"""The words of before, row by row of the table that says what is better."""
 
 
 def sentences(text: str) -> list[str]:
@@ -174,11 +122,6 @@ def test_terms_of_the_field_stay_away_from_the_main_screens() -> None:
 def test_words_are_those_that_people_say() -> None:
     assert [text for text in everything() if STIFF.search(text)] == []
     assert [text for text in in_terminals() if " " in text and STIFF.search(text)] == []
-
-
-@pytest.mark.parametrize("once", ONCE)
-def test_it_speaks_as_before_no_more(once: str) -> None:
-    assert [text for text in everything() if once in text] == []
 
 
 def test_commands_say_what_they_do_in_one_short_sentence() -> None:

@@ -1,4 +1,4 @@
-"""The node's process, with small programs in its place; the real one is in test_real.py."""
+"""The node's process, with small programs in its place; real ones are in tests/ui/screen and tests/e2e."""
 
 from __future__ import annotations
 

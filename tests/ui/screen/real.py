@@ -168,11 +168,6 @@ def picture(display: str, name: str) -> None:
         subprocess.run(command, timeout=60, check=False)
 
 
-def move(display: str, x: int) -> None:
-    environment = {**os.environ, "DISPLAY": display}
-    subprocess.run(["xdotool", "mousemove", str(x), "450"], env=environment, check=True, timeout=30)
-
-
 def press(display: str, keys: str) -> None:
     """A key in Shoal's window, as a person presses it; there is no window manager that would give it the
     focus."""

@@ -22,17 +22,55 @@ from app.ui.install.engine_control import EngineControl
 from app.ui.process.job import Job
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, with_uv, write_out
 from tests.ui.screen import real as driving
-from tests.ui.screen import test_real_first
 from tests.ui.screen.installed import stand_in, trusting
-from tests.ui.screen.real import ROOT, end, named, picture, rounds, screen, wait
-from tests.ui.screen.test_real_first import push
+from tests.ui.screen.real import PRESS, ROOT, end, named, picture, rounds, screen, wait
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
 ]
-bus = test_real_first.session
-"""Assistive technology, which presses the buttons."""
+PYTHON = Path("/usr/bin/python3")
+"""Assistive technology, which presses the buttons, is a library of the system's."""
+
+
+@pytest.fixture
+def bus() -> Iterator[dict[str, str]]:
+    """A session bus with the accessibility bus behind it, as environment variables."""
+    known = (
+        PYTHON.exists()
+        and subprocess.run([PYTHON, "-c", "import pyatspi"], capture_output=True).returncode == 0
+    )
+    launcher = Path("/usr/libexec/at-spi-bus-launcher")
+    if not known or not launcher.exists() or not shutil.which("dbus-daemon") or not shutil.which("openbox"):
+        pytest.skip("python3-pyatspi, at-spi2-core, dbus and openbox are needed")
+    daemon = subprocess.Popen(
+        ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().strip()
+    variables = {"DBUS_SESSION_BUS_ADDRESS": address, "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
+    access = subprocess.Popen(
+        [launcher, "--launch-immediately"], env={**os.environ, **variables}, stderr=subprocess.DEVNULL
+    )
+    yield variables
+    for process in (access, daemon):
+        process.terminate()
+        process.wait()
+
+
+def push(display: str, bus: dict[str, str], name: str) -> None:
+    """Presses a button as a screen reader does."""
+    done = subprocess.run(
+        [PYTHON, "-c", PRESS, name],
+        env={**os.environ, **bus, "DISPLAY": display},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 class OnDisk(dict[str, bytes]):

@@ -27,6 +27,7 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
     made.window.deleteLater()
 
 
+@pytest.mark.long
 def test_it_starts_over_by_itself_and_what_is_refused_changes_nothing(
     desktop: Desktop, tmp_path: Path, qtbot: QtBot
 ) -> None:
