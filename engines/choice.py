@@ -15,16 +15,13 @@ from pathlib import Path
 import msgspec
 
 from engines.contract import Kind
-from engines.facts import MB, Card, HardwareFacts, has_native_bf16
+from engines.facts import LARGE_PARAMETERS, MB, Card, HardwareFacts, has_native_bf16
 from engines.files import read_json, write_json
 
 LLAMACPP_FROM_PARAMETERS = 300_000_000
 """Number of parameters from which llama.cpp is chosen on a processor if nothing has been measured yet. With the
 adapter beside its weights it samples 135 M parameters slower than torch (6 and 12 tokens/s on two busy cores
 with bf16), and 0.5 billion a little faster."""
-SIXTEEN_BITS_FROM = 50_000_000
-"""Number of parameters from which weights are kept in 16 bits where the processor computes with them."""
-
 F16_MAX_PARAMETERS = 300_000_000
 """Maximum parameters for which llama.cpp samples in 16 bits. With 64 rows that is as fast as 8 bits on AVX2, a
 quarter faster on builds for AVX-512, and closer to the learner. Above, 8 bits need half the memory."""
@@ -220,7 +217,7 @@ def sampler_kind(parameters: int) -> Kind:
     >>> sampler_kind(2 * 10**6), sampler_kind(135 * 10**6), sampler_kind(5 * 10**8)
     ('f32', 'f16', 'q8_0')
     """
-    if parameters < SIXTEEN_BITS_FROM:
+    if parameters < LARGE_PARAMETERS:
         return "f32"
     return "f16" if parameters <= F16_MAX_PARAMETERS else "q8_0"
 
@@ -233,7 +230,7 @@ def expected_dtype(way: str, facts: HardwareFacts, size: ModelSize) -> str:
         return "bfloat16" if facts.cards and facts.cards[0].capability >= (8, 0) else "float32"
     if way == "mlx":
         return "bfloat16" if facts.apple_silicon else "float32"
-    large = way != "torch-mps" and size.parameters >= SIXTEEN_BITS_FROM
+    large = way != "torch-mps" and size.parameters >= LARGE_PARAMETERS
     return "bfloat16" if large and has_native_bf16(facts.features) else "float32"
 
 
@@ -323,18 +320,13 @@ _KEPT = 50
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of measuring one engine with one model for some seconds on real questions. Rates are in tokens per
-    second: of sampled answers, and of everything the learner reads in a step. `memory_mb` is the peak memory of
-    its process."""
+    """Result of playing some rounds with one engine and one model. `memory_mb` is the memory of its process."""
 
     engine: str
     dtype: str
     device: str
-    sampler_tokens_per_s: float
-    learner_tokens_per_s: float
     rounds_per_hour: float
     memory_mb: int
-    load_s: float
 
 
 class _TrialFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,11 @@ ENGINES = {
 
 MB = 2**20
 
+LARGE_PARAMETERS = 50_000_000
+"""Number of parameters from which a model is large to an engine: its weights are in 16 bits where the hardware
+computes with them, and on a processor its adapter has rank 8 and stays beside the weights. A smaller one is in
+fp32, at rank 16, and merged into a copy for sampling."""
+
 
 def free_ram() -> int:
     """Returns the bytes an engine may use now: 70 % of the free memory, so that other programs keep some."""

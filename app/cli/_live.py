@@ -152,11 +152,11 @@ def _give_way(node: Node, asked: bool) -> None:
 
 
 async def run_node(
-    node: Node, governor: Governor | None, home: Path, alone: bool, view: LiveView | None, ordered: bool
+    node: Node, governor: Governor | None, home: Path, offline: bool, view: LiveView | None, obeys_stdin: bool
 ) -> None:
-    """Runs the node and its view until done or stopped. `alone` blocks the network; `ordered` reads commands
-    from stdin."""
-    if alone:
+    """Runs the node and its view until done or stopped. `offline` blocks the network;
+    `obeys_stdin`: commands come on standard input."""
+    if offline:
         solo.refuse_network()
     task = asyncio.create_task(node.run())
     stop = _stop_on_signals(task, node, view)
@@ -164,7 +164,7 @@ async def run_node(
         view.stop = stop
     await asyncio.sleep(0)  # the node opens its history before anything is told about it
     ruling = asyncio.create_task(governor.run()) if governor is not None else None
-    if ordered:
+    if obeys_stdin:
         _take_commands(node, governor, stop)
     if view is not None:
         view.open()

@@ -1,4 +1,4 @@
-"""`./shoal data`: where everything is stored, its size, and moving it to another folder."""
+"""`./shoal data`: where everything is stored, its size, and choosing another folder."""
 
 from __future__ import annotations
 
@@ -6,32 +6,30 @@ import argparse
 from pathlib import Path
 
 from app.cli._frame import share, tell
-from app.cli._terminal import TerminalLine
 from app.common.home import home
 from app.common.text import in_bytes
 
-SUMMARY = "where everything is kept, how large it is, and how to move it"
+SUMMARY = "where everything is kept, how large it is, and how to use another folder"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--move", type=Path, metavar="DIR", help="move it to this new or empty folder")
+    parser.add_argument(
+        "--use",
+        type=Path,
+        metavar="DIR",
+        help="use this folder from now on; to take everything along, close Shoal and copy the old one first",
+    )
     share(parser, "home", "json")
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.node.data import contents, moving
+    from app.node.data import contents
+    from app.node.data.home import use_folder
 
     folder = home(args.home)
-    if args.move is not None:
-        line = TerminalLine()
-        folder = moving.move(
-            args.move,
-            lambda done, total: line.progress(f"Copying and checking: {100 * done // max(1, total)} %"),
-            current=folder,
-        )
-        line.say()
-    else:
-        moving.empty_old_folder()
+    if args.use is not None:
+        use_folder(args.use, folder)
+        folder = home()
     sizes = contents.sizes(folder)
     rows = {size.kind: size.bytes for size in sizes}
     lines = [str(folder), *(f"  {in_bytes(size.bytes):>12}  {size.label}" for size in sizes)]

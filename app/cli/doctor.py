@@ -52,7 +52,6 @@ FACTS = {
     "on_battery": "on battery",
     "saver": "battery saver",
     "full_screen": "full-screen program",
-    "exclusive_app": "program of your list",
     "cpu_others": "processor used by others",
     "gpu_others": "graphics card used by others",
     "memory_free": "memory free",

@@ -1,8 +1,8 @@
-"""Finds the data folder of this computer's node: --home or SHOAL_HOME first, then the folder the user moved it
-to, then the platform's default.
+"""Finds the data folder of this computer's node: --home or SHOAL_HOME first, then the one the user chose, then
+the platform's default.
 
-The new location after a move is recorded in a small file in the platform's settings folder, because the data
-folder itself can be on a removable disk."""
+The user's choice is recorded in a small file in the platform's settings folder, because the data folder itself
+can be on a removable disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from app.common import files
 
@@ -21,68 +20,55 @@ UMASK = 0o077
 
 
 class HomeError(Exception):
-    """The data folder was moved to a place that does not exist now. The message says what to do."""
-
-
-class MovedHome(NamedTuple):
-    """The location the data folder was moved to. `leaving` is the old folder while it still has to be
-    emptied."""
-
-    to: Path
-    leaving: Path | None = None
+    """The chosen data folder does not exist now. The message says what to do."""
 
 
 def home(chosen: str | os.PathLike[str] | None = None) -> Path:
     """Returns the absolute path of the data folder; `chosen` is the value of --home. Creates nothing. Raises
-    HomeError if it was moved to a disk that is missing."""
+    HomeError if it is on a disk that is missing."""
     if chosen or os.environ.get("SHOAL_HOME"):
         return resolve(chosen, sys.platform, os.environ, Path.home()).absolute()
     return default_home()
 
 
 def default_home() -> Path:
-    """Returns the data folder without --home and SHOAL_HOME: where it was moved, else the platform's default.
-    Raises HomeError if it was moved to a disk that is missing."""
-    found = moved()
+    """Returns the data folder without --home and SHOAL_HOME: the chosen one, else the platform's default.
+    Raises HomeError if it is on a disk that is missing."""
+    found = chosen_folder()
     if found is None:
         return platform_place()
-    if not found.to.is_dir():
+    if not found.is_dir():
         raise HomeError(
-            f"The data folder was moved to {found.to}, which is not there now: connect its disk, or name "
-            f"another folder with --home. To begin anew in the usual place, delete {move_record()}."
+            f"The data folder is {found}, which isn't there now: connect its disk, or name another folder with "
+            f"--home. To begin anew in the usual place, delete {choice_file()}."
         )
-    return found.to
+    return found
 
 
 def platform_place() -> Path:
-    """Returns the platform's default data folder, ignoring SHOAL_HOME and any move."""
+    """Returns the platform's default data folder, ignoring SHOAL_HOME and any choice."""
     return resolve(None, sys.platform, {**os.environ, "SHOAL_HOME": ""}, Path.home()).absolute()
 
 
-def moved() -> MovedHome | None:
-    """Reads where the data folder was moved to. None if it was not, or if the record is invalid."""
+def chosen_folder() -> Path | None:
+    """Reads which data folder the user chose. None if there is no choice, or if its record is invalid."""
     try:
-        said = json.loads(move_record().read_text(encoding="utf-8"))
-        to, leaving = Path(said["home"]), said.get("leaving")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        chosen = Path(json.loads(choice_file().read_text(encoding="utf-8"))["home"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not to.is_absolute():
-        return None
-    return MovedHome(to, Path(leaving) if isinstance(leaving, str) and Path(leaving).is_absolute() else None)
+    return chosen if chosen.is_absolute() else None
 
 
-def remember_folder(where: MovedHome | None) -> None:
-    """Writes the record of a move in one step; None deletes it. Raises OSError."""
-    path = move_record()
-    if where is None:
-        path.unlink(missing_ok=True)
-        return
-    content = {"home": str(where.to), **({"leaving": str(where.leaving)} if where.leaving else {})}
-    files.write_json(path, content)
+def remember_folder(chosen: Path | None) -> None:
+    """Records the user's choice in one step; None deletes it. Raises OSError."""
+    if chosen is None:
+        choice_file().unlink(missing_ok=True)
+    else:
+        files.write_json(choice_file(), {"home": str(chosen)})
 
 
-def move_record() -> Path:
-    """Returns the path of the file that records a move."""
+def choice_file() -> Path:
+    """Returns the path of the file that records the user's choice."""
     return settings_place(sys.platform, os.environ, Path.home()) / POINTER_FILE
 
 

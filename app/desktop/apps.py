@@ -1,10 +1,9 @@
-"""Finds Shoal's own processes, and which of the user's listed programs is running."""
+"""Finds Shoal's own processes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -62,63 +61,3 @@ def _through_kernel(root: int) -> set[int]:
                 continue
             to_ask.extend(child for child in map(int, listed.split()) if child not in found)
     return found
-
-
-_AFRESH = 30
-"""Readings after which the names of all processes are read again, since process ids are reused."""
-_SETTLED = 3
-"""Number of readings at which a new process is asked for its name: it may start as a shell and become a
-game."""
-
-
-class ExclusiveApps:
-    """Watches for the user's listed programs. Reads the names of new processes only, which is fast even with
-    hundreds of processes."""
-
-    name = "programs that want the computer for themselves"
-
-    def __init__(self) -> None:
-        self.wanted: frozenset[str] = frozenset()
-        self._known: dict[int, tuple[str, int]] = {}
-        self._readings = 0
-
-    def watch(self, names: Iterable[str]) -> None:
-        """Sets the user's list of program names, with or without ".exe"."""
-        self.wanted = frozenset(filter(None, map(program, names)))
-
-    def read(self) -> str:
-        """Returns the first running program of the list in alphabetical order, "" if none runs. Shoal's own
-        processes do not count, so that a user can list "python"."""
-        wanted = self.wanted
-        if not wanted:
-            return ""
-        self._readings += 1
-        if self._readings % _AFRESH == 0:
-            self._known = {}
-        known: dict[int, tuple[str, int]] = {}
-        for pid in psutil.pids():
-            name, asked = self._known.get(pid, ("", 0))
-            if asked < _SETTLED:
-                name, asked = _name(pid), asked + 1
-            known[pid] = (name, asked)
-        self._known = known
-        running = {pid: name for pid, (name, _) in known.items() if name in wanted}
-        ours = own_processes() if running else set()
-        return min((name for pid, name in running.items() if pid not in ours), default="")
-
-
-def program(name: str) -> str:
-    """Normalises a program name for comparison: no folder, lower case, no ".exe".
-
-    >>> program(r"C:\\Games\\Doom.EXE"), program("/usr/bin/blender"), program("  ")
-    ('doom', 'blender', '')
-    """
-    last = name.strip().replace("\\", "/").rsplit("/", 1)[-1].casefold()
-    return last.removesuffix(".exe")
-
-
-def _name(pid: int) -> str:
-    try:
-        return program(psutil.Process(pid).name())
-    except psutil.Error:
-        return ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from app.desktop.apps import ExclusiveApps
 from app.desktop.facts import ABSENT, FactSource, FirstThatAnswers, NoSource
 from app.desktop.linux import (
     PROFILES,
@@ -27,13 +26,12 @@ from app.desktop.windows import WindowsIdle, WindowsSaver, WindowsScreen
 from app.desktop.x11 import X11Idle, X11Screen
 
 
-def sources(platform: str, environment: Mapping[str, str], apps: ExclusiveApps) -> dict[str, FactSource]:
+def sources(platform: str, environment: Mapping[str, str]) -> dict[str, FactSource]:
     """Returns one source for every field of DesktopFacts; `platform` is sys.platform. Nothing is read yet.
 
     Every source is read from its own thread, so each gets its own D-Bus and X connection."""
     nvml = Nvml()
     found: dict[str, FactSource] = {
-        "exclusive_app": apps,
         "cpu_others": CpuOfOthers(),
         "gpu_others": GpuOfOthers(nvml),
         "memory_free": MemoryFree(),

@@ -36,8 +36,6 @@ class DesktopFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the system's own battery saver or low-power mode is on."""
     full_screen: bool | None = None
     """Whether a program fills the screen, or keeps it awake as video players and presentations do."""
-    exclusive_app: str | None = None
-    """The running program from the user's list, "" if none runs."""
     cpu_others: float | None = None
     """Share of all cores used by others."""
     gpu_others: float | None = None

@@ -6,12 +6,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
 from app.desktop.facts import FACT_NAMES, Absent, DesktopFacts, FactSource, SourceError, Value, steady_s
 
@@ -20,7 +19,6 @@ PERIODS_S: Mapping[str, float] = {
     "on_battery": 2.0,
     "saver": 4.0,
     "full_screen": 2.0,
-    "exclusive_app": 2.0,
     "cpu_others": 1.5,
     "gpu_others": 1.5,
     "memory_free": 2.0,
@@ -63,15 +61,10 @@ class Gatherer:
         clock: Callable[[], float] = steady_s,
         time_out_s: float = TIME_OUT_S,
     ) -> None:
-        self._apps = ExclusiveApps()
         self._clock = clock
         if chosen is None:
-            chosen = sources(sys.platform, os.environ, self._apps)
+            chosen = sources(sys.platform, os.environ)
         self._askers = [_Asker(field, source, tell, time_out_s) for field, source in chosen.items()]
-
-    def watch_apps(self, names: Iterable[str]) -> None:
-        """Sets the user's list of programs that want the computer for themselves."""
-        self._apps.watch(names)
 
     def start(self, wait_s: float = 2.0) -> None:
         """Reads all sources and waits until all have answered, at most `wait_s` seconds; usually about half a

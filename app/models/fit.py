@@ -19,7 +19,7 @@ import psutil
 
 from engines.choice import SAMPLER_BYTES, sampler_kind
 from engines.container import memory_left
-from engines.facts import features, free_ram, has_native_bf16, has_nvidia_driver
+from engines.facts import LARGE_PARAMETERS, features, free_ram, has_native_bf16, has_nvidia_driver
 from engines.files import DISK_SPARE, in_bytes
 from engines.models.folder import Shape
 
@@ -34,8 +34,6 @@ MIN_TOKENS, GOOD_TOKENS = 256, 1024
 plentiful."""
 ACTIVATION_SHARE = 0.5
 """Share of the memory left after the weights that the learner gives to a micro-batch."""
-MERGED_BELOW_PARAMETERS = 50 * 10**6
-"""Number of parameters below which the adapter is merged into a second copy for sampling, on a processor."""
 TRAINER_BASE_BYTES = 340_000_000
 """Bytes that a trainer needs before it loads a model: Python with torch and llama.cpp. With the starter model a
 trainer was measured at 411 MB in all."""
@@ -71,7 +69,7 @@ def needs(
     parameters in its files, if that exceeds the model's own."""
     size = ITEMSIZE[dtype]
     stored = max(stored_parameters or 0, shape.parameters)
-    merged = stored < MERGED_BELOW_PARAMETERS
+    merged = stored < LARGE_PARAMETERS
     weights = (shape.parameters + (shape.linear_parameters if merged else 0)) * size
     adapter = 16 * shape.adapter_parameters(rank)
     sampling = weights + adapter + COMPLETIONS_PER_GROUP * shape.row_bytes(PROMPT_TOKENS + max_tokens, size)

@@ -21,7 +21,7 @@ _MAX_CONTEXT = 8192  # tokens; Ollama sets memory aside for all of them
 
 
 @dataclass(frozen=True)
-class TemplateTurns:
+class ChatMarkup:
     """The fixed strings around the texts of a chat: `opening`, and if the template has a system message,
     `before_system` SYSTEM `after_system`; then for each turn `before_user` USER `before_answer` ANSWER
     `after_answer`."""
@@ -48,7 +48,7 @@ class TemplateTurns:
         )
 
 
-def template_turns(tokenizer: ChatTokenizer) -> TemplateTurns:
+def chat_markup(tokenizer: ChatTokenizer) -> ChatMarkup:
     """Derives the fixed strings from a model's chat template. Raises EngineError if the template refuses or
     changes the texts it is given."""
     alone, before_answer = _around(_render(tokenizer, ("user", _USER)), _USER)
@@ -63,13 +63,13 @@ def template_turns(tokenizer: ChatTokenizer) -> TemplateTurns:
     opening = alone.removesuffix(before_user)
     full = _render(tokenizer, ("system", _SYSTEM), ("user", _USER))
     if _SYSTEM not in full or full.index(_SYSTEM) > full.index(_USER):
-        return TemplateTurns(opening, "", "", before_user, before_answer, after_answer, False)
+        return ChatMarkup(opening, "", "", before_user, before_answer, after_answer, False)
     before_system, rest = _around(full, _SYSTEM)
     after_system = rest.partition(_USER)[0]
     if not after_system.endswith(before_user):
         before_user = ""
     after_system = after_system.removesuffix(before_user)
-    return TemplateTurns(opening, before_system, after_system, before_user, before_answer, after_answer, True)
+    return ChatMarkup(opening, before_system, after_system, before_user, before_answer, after_answer, True)
 
 
 def _around(text: str, mark: str) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
     shape = read_architecture(model.config)
     lines = [f"FROM {source}"]
     try:
-        found = template_turns(tokenizer)
+        found = chat_markup(tokenizer)
     except EngineError:
         pass  # Ollama then uses the chat template in the GGUF file
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -42,8 +42,6 @@ class Provider(Protocol):
     def start(self) -> None:
         """Gathers the facts for the first time. Blocks briefly."""
         ...
-
-    def watch_apps(self, names: Iterable[str]) -> None: ...
 
     def gather(self) -> DesktopFacts:
         """Returns the facts known so far; never blocks."""
@@ -97,7 +95,6 @@ class Governor:
         facts = self._open_facts(lambda sentence: _soon(loop, self._say, sentence))
         self._facts = facts
         try:
-            facts.watch_apps(self._preferences.values["exclusive_apps"])
             await asyncio.to_thread(facts.start)
             thinning = asyncio.create_task(self._keep_small())
             metering = asyncio.create_task(self._meter())
@@ -184,8 +181,6 @@ class Governor:
             self._preferences.change(changed)
         except OSError as error:
             self._say(f"The settings can't be saved ({error.strerror}): they hold until Shoal ends.")
-        if "exclusive_apps" in changed and self._facts is not None:
-            self._facts.watch_apps(self._preferences.values["exclusive_apps"])
         if "disk_cap_gb" in changed:
             self._cap_changed.set()
         self._tell_settings()
@@ -301,9 +296,6 @@ class FactsFile:
 
     def start(self) -> None:
         pass
-
-    def watch_apps(self, names: Iterable[str]) -> None:
-        """Does nothing: the program that writes the file decides what it reports."""
 
     def gather(self) -> DesktopFacts:
         try:

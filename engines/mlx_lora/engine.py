@@ -19,7 +19,7 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
-from engines.facts import MB
+from engines.facts import LARGE_PARAMETERS, MB
 from engines.mlx_lora.adapter import Adapter
 from engines.mlx_lora.learner import Learner, measured_limits
 from engines.mlx_lora.network import Network, free_memory, is_out_of_memory, limit_memory
@@ -35,9 +35,6 @@ from engines.models.folder import (
     read_settings,
 )
 from engines.models.tokens import ChatTokenizer, ModelText
-
-FP32_MAX_PARAMETERS = 50_000_000
-"""Number of parameters from which the base is in bf16 on the GPU; smaller models need little memory in fp32."""
 
 
 class MlxEngine:
@@ -55,7 +52,7 @@ class MlxEngine:
             )
         parameters = count_parameters(self._folder)
         self._on_gpu = _place(options.get("device", "auto"))
-        dtype = mx.bfloat16 if self._on_gpu and parameters >= FP32_MAX_PARAMETERS else mx.float32
+        dtype = mx.bfloat16 if self._on_gpu and parameters >= LARGE_PARAMETERS else mx.float32
         self.notes: list[str] = []
         budget = free_memory(self._on_gpu)
         if parameters * dtype.size > budget:
@@ -68,7 +65,7 @@ class MlxEngine:
         rank = (
             options.get("rank")
             or read_settings(path).rank
-            or (8 if not self._on_gpu and parameters >= FP32_MAX_PARAMETERS else 16)
+            or (8 if not self._on_gpu and parameters >= LARGE_PARAMETERS else 16)
         )
         self._network = _load(self._folder, shape, dtype, rank)
         self._fingerprint = fingerprint(self._folder)

@@ -18,6 +18,7 @@ from engines.contract import (
     StepStats,
     TokenSequence,
 )
+from engines.facts import LARGE_PARAMETERS
 from engines.models.folder import count_parameters, fingerprint, open_folder, read_architecture, read_settings
 from engines.models.tokens import ChatTokenizer, ModelText, Sampled
 from engines.torch_lora.learner import Learner, measured_limits
@@ -25,7 +26,6 @@ from engines.torch_lora.network import adapter as adapter_files
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.device import (
     MB,
-    MEASURED_FROM_PARAMETERS,
     DeviceBudget,
     free_memory,
     is_out_of_memory,
@@ -57,9 +57,7 @@ class Base:
         parameters = count_parameters(self.folder)
         self.placement: DeviceBudget = prepare_device(parameters, device, threads, thread_share)
         on_cpu = self.placement.device.type == "cpu"
-        self.rank = (
-            rank or read_settings(path).rank or (8 if on_cpu and parameters >= MEASURED_FROM_PARAMETERS else 16)
-        )
+        self.rank = rank or read_settings(path).rank or (8 if on_cpu and parameters >= LARGE_PARAMETERS else 16)
         self.notes: list[str] = []
         self._check_memory(parameters, sampler_bytes)
         tokenizer = ChatTokenizer(self.folder)

@@ -80,14 +80,6 @@
    <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
-   <source>Saved: {name}</source>
-   <translation>Gespeichert: {name}</translation>
-  </message>
-  <message>
-   <source>{name} couldn't be saved.</source>
-   <translation>{name} ließ sich nicht speichern.</translation>
-  </message>
-  <message>
    <source>Signed result …</source>
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
@@ -633,6 +625,10 @@
    <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
+  </message>
+  <message>
    <source>Exporting, {share}</source>
    <translation>Exportiert, {share}</translation>
   </message>
@@ -715,6 +711,38 @@
   <message>
    <source>In a terminal</source>
    <translation>Im Terminal</translation>
+  </message>
+  <message>
+   <source>Into LM Studio</source>
+   <translation>In LM Studio ablegen</translation>
+  </message>
+  <message>
+   <source>Into Ollama</source>
+   <translation>In Ollama ablegen</translation>
+  </message>
+  <message>
+   <source>Where to save the export</source>
+   <translation>Wohin mit dem Export?</translation>
+  </message>
+  <message>
+   <source>For Ollama …</source>
+   <translation>Für Ollama …</translation>
+  </message>
+  <message>
+   <source>The whole model as GGUF, for llama.cpp and others …</source>
+   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
+  </message>
+  <message>
+   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
+   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
+  </message>
+  <message>
+   <source>What it learned as a LoRA adapter (PEFT) …</source>
+   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
+  </message>
+  <message>
+   <source>The whole model, for transformers …</source>
+   <translation>Das ganze Modell, für transformers …</translation>
   </message>
   <message>
    <source>Use a .gguf file, or drop it onto the window</source>
@@ -851,18 +879,6 @@
    <translation>Neu anfangen</translation>
   </message>
   <message>
-   <source>For Ollama …</source>
-   <translation>Für Ollama …</translation>
-  </message>
-  <message>
-   <source>Into LM Studio</source>
-   <translation>In LM Studio ablegen</translation>
-  </message>
-  <message>
-   <source>Into Ollama</source>
-   <translation>In Ollama ablegen</translation>
-  </message>
-  <message>
    <source>Download interrupted. Nothing is lost: it resumes where it stopped.</source>
    <translation>Download unterbrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
   </message>
@@ -883,10 +899,6 @@
    <translation>Endgültig löschen</translation>
   </message>
   <message>
-   <source>Where to save the export</source>
-   <translation>Wohin mit dem Export?</translation>
-  </message>
-  <message>
    <source>Back to its best</source>
    <translation>Zurück zum Besten</translation>
   </message>
@@ -905,14 +917,6 @@
   <message>
    <source>Save the token</source>
    <translation>Token speichern</translation>
-  </message>
-  <message>
-   <source>The whole model as GGUF, for llama.cpp and others …</source>
-   <translation>Das ganze Modell als GGUF, für llama.cpp und andere …</translation>
-  </message>
-  <message>
-   <source>What it learned as a LoRA adapter (PEFT) …</source>
-   <translation>Was es gelernt hat als LoRA-Adapter (PEFT) …</translation>
   </message>
   <message>
    <source>Use this</source>
@@ -1342,14 +1346,6 @@
   <message>
    <source>Finished rounds appear here.</source>
    <translation>Hier erscheinen fertige Runden.</translation>
-  </message>
-  <message>
-   <source>Saved as {path}.</source>
-   <translation>Gesichert als {path}.</translation>
-  </message>
-  <message>
-   <source>{path} can't be written ({why}). Pick another place.</source>
-   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
   </message>
   <message>
    <source>About Shoal</source>
@@ -2066,8 +2062,8 @@
    <translation>Einstellungen und der Name dieses Computers</translation>
   </message>
   <message>
-   <source>Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.</source>
-   <translation>Das Lernen hält an. Shoal kopiert und prüft alles, löscht es hier und öffnet sich von selbst wieder.</translation>
+   <source>Shoal reopens with that folder; nothing is copied or deleted. To take everything along, quit Shoal and copy {home} there first.</source>
+   <translation>Shoal öffnet sich mit diesem Ordner neu, nichts wird kopiert oder gelöscht. Willst du alles mitnehmen, beende Shoal und kopiere zuerst {home} dorthin.</translation>
   </message>
   <message>
    <source>Delete everything Shoal keeps, {size}?</source>
@@ -2094,16 +2090,16 @@
    <translation>Das bleibt:</translation>
   </message>
   <message>
-   <source>Move the data folder to</source>
-   <translation>Datenordner verschieben nach</translation>
+   <source>Use another data folder</source>
+   <translation>Einen anderen Datenordner nehmen</translation>
   </message>
   <message>
-   <source>Move the data folder to {folder}?</source>
-   <translation>Datenordner nach {folder} verschieben?</translation>
+   <source>Use {folder} from now on?</source>
+   <translation>Ab jetzt {folder} nehmen?</translation>
   </message>
   <message>
-   <source>Move it</source>
-   <translation>Verschieben</translation>
+   <source>Use it</source>
+   <translation>Nehmen</translation>
   </message>
   <message>
    <source>Delete everything</source>
@@ -2150,32 +2146,24 @@
    <translation>das Programm selbst; lösch es hier: {path}</translation>
   </message>
   <message>
-   <source>Move …</source>
-   <translation>Verschieben …</translation>
+   <source>Use another folder …</source>
+   <translation>Anderer Ordner …</translation>
   </message>
   <message>
    <source>Delete everything …</source>
    <translation>Alles löschen …</translation>
   </message>
   <message>
-   <source>Copying to {folder} and checking …</source>
-   <translation>Kopiert nach {folder} und prüft …</translation>
-  </message>
-  <message>
    <source>Deleting everything …</source>
    <translation>Löscht alles …</translation>
   </message>
   <message>
-   <source>Some of it is left</source>
-   <translation>Etwas ist noch da</translation>
-  </message>
-  <message>
-   <source>The data folder wasn't moved</source>
-   <translation>Der Datenordner wurde nicht verschoben</translation>
-  </message>
-  <message>
    <source>Left there, not created by Shoal: {path}</source>
    <translation>Blieb dort, nicht von Shoal: {path}</translation>
+  </message>
+  <message>
+   <source>Some of it is left</source>
+   <translation>Etwas ist noch da</translation>
   </message>
   <message>
    <source>Shoal is still here</source>
@@ -2393,34 +2381,6 @@ answer: a*b</translation>
    <translation>Mit Mitgliedern teilen</translation>
   </message>
   <message>
-   <source>From a table without answers: those that it is least sure of</source>
-   <translation>Aus einer Tabelle ohne Antworten: die, bei denen es am unsichersten ist</translation>
-  </message>
-  <message>
-   <source>Ask me about ten rows</source>
-   <translation>Frag mich nach zehn Zeilen</translation>
-  </message>
-  <message>
-   <source>Teach it these</source>
-   <translation>Diese beibringen</translation>
-  </message>
-  <message>
-   <source>A table without answers</source>
-   <translation>Eine Tabelle ohne Antworten</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
-  </message>
-  <message>
-   <source>It is least sure of these. Pick what is right.</source>
-   <translation>Hier ist es am unsichersten. Wähl, was richtig ist.</translation>
-  </message>
-  <message>
-   <source>No row was found to ask about.</source>
-   <translation>Keine Zeile zum Fragen gefunden.</translation>
-  </message>
-  <message>
    <source>answer</source>
    <translation>Antwort</translation>
   </message>
@@ -2491,6 +2451,10 @@ answer: a*b</translation>
   <message>
    <source>The answers go into a new file beside it: {name}</source>
    <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
   </message>
   <message>
    <source>Stopped. What's done is kept: label it again to continue.</source>
@@ -2674,14 +2638,6 @@ answer: a*b</translation>
   <message>
    <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
    <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
-  </message>
-  <message>
-   <source>As a LoRA adapter for llama.cpp (GGUF) …</source>
-   <translation>Als LoRA-Adapter für llama.cpp (GGUF) …</translation>
-  </message>
-  <message>
-   <source>The whole model, for transformers …</source>
-   <translation>Das ganze Modell, für transformers …</translation>
   </message>
   <message>
    <source>A row that is there already gets the new answer</source>
@@ -4044,6 +4000,14 @@ answer: a*b</translation>
    <translation>Kopiert</translation>
   </message>
   <message>
+   <source>Saved as {path}.</source>
+   <translation>Gesichert als {path}.</translation>
+  </message>
+  <message>
+   <source>{path} can't be written ({why}). Pick another place.</source>
+   <translation>{path} lässt sich nicht schreiben ({why}). Wähle einen anderen Ort.</translation>
+  </message>
+  <message>
    <source>Paused by you.</source>
    <translation>Von dir pausiert.</translation>
   </message>
@@ -4130,22 +4094,6 @@ answer: a*b</translation>
   <message>
    <source>use of the computer unknown</source>
    <translation>Benutzung unbekannt</translation>
-  </message>
-  <message>
-   <source>Giving way to {app}.</source>
-   <translation>Macht Platz für {app}.</translation>
-  </message>
-  <message>
-   <source>{app} is running</source>
-   <translation>{app} läuft</translation>
-  </message>
-  <message>
-   <source>Can't tell which programs are running, so it waits.</source>
-   <translation>Unklar, welche Programme laufen, also wartet es.</translation>
-  </message>
-  <message>
-   <source>running programs unknown</source>
-   <translation>laufende Programme unbekannt</translation>
   </message>
   <message>
    <source>Giving way: an app fills the screen or keeps it awake.</source>
@@ -4710,18 +4658,6 @@ answer: a*b</translation>
   <message>
    <source>full screen game film video presentation</source>
    <translation>vollbild spiel film video vortrag</translation>
-  </message>
-  <message>
-   <source>Apps that get the computer for themselves</source>
-   <translation>Programme, die den Computer für sich bekommen</translation>
-  </message>
-  <message>
-   <source>It waits while one of them runs. Use the name from the system's task list.</source>
-   <translation>Es wartet, solange eines läuft. Nimm den Namen aus der Aufgabenliste des Systems.</translation>
-  </message>
-  <message>
-   <source>exclusive apps games programs list</source>
-   <translation>exklusiv programme spiele liste</translation>
   </message>
   <message>
    <source>Give way when other apps are busy</source>
@@ -5808,6 +5744,14 @@ answer: a*b</translation>
    <translation>starte Shoal ohne sudo.</translation>
   </message>
   <message>
+   <source>The data folder {current} was chosen with --home or SHOAL_HOME:</source>
+   <translation>Der Datenordner {current} wurde mit --home oder SHOAL_HOME gewählt:</translation>
+  </message>
+  <message>
+   <source>name the other one there instead.</source>
+   <translation>nenne den anderen dort.</translation>
+  </message>
+  <message>
    <source>The data folder {home} was last used by {by}, and this is {installed}, which doesn't know how it is kept now:</source>
    <translation>Den Datenordner {home} hat zuletzt {by} benutzt, und {installed} weiß nicht, wie er jetzt aufgebaut ist:</translation>
   </message>
@@ -5830,6 +5774,18 @@ answer: a*b</translation>
   <message>
    <source>move it away, and a new identity is made at the next start.</source>
    <translation>Räum die Datei weg; beim nächsten Start entsteht eine neue Identität.</translation>
+  </message>
+  <message>
+   <source>{to} can't be the data folder ({strerror}):</source>
+   <translation>{to} kann nicht der Datenordner sein ({strerror}):</translation>
+  </message>
+  <message>
+   <source>choose another one.</source>
+   <translation>Wähle einen anderen.</translation>
+  </message>
+  <message>
+   <source>The folder stays {current}.</source>
+   <translation>Es bleibt bei {current}.</translation>
   </message>
   <message>
    <source>{user} may not read and write {path}; nothing is lost.</source>
@@ -5858,66 +5814,6 @@ answer: a*b</translation>
   <message>
    <source>delete it, then try again.</source>
    <translation>lösche ihn und versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>This data folder was chosen with --home or SHOAL_HOME:</source>
-   <translation>Dieser Datenordner wurde mit --home oder SHOAL_HOME gewählt:</translation>
-  </message>
-  <message>
-   <source>close Shoal, move {current} yourself, and name the new place there.</source>
-   <translation>Schließ Shoal, verschieb {current} selbst und nenne dort den neuen Ort.</translation>
-  </message>
-  <message>
-   <source>The data folder already is {to}:</source>
-   <translation>Der Datenordner ist schon {to}:</translation>
-  </message>
-  <message>
-   <source>choose another one.</source>
-   <translation>Wähle einen anderen.</translation>
-  </message>
-  <message>
-   <source>{to} and the data folder {old} lie within each other:</source>
-   <translation>{to} und der Datenordner {old} liegen ineinander:</translation>
-  </message>
-  <message>
-   <source>{to} is a file:</source>
-   <translation>{to} ist eine Datei:</translation>
-  </message>
-  <message>
-   <source>choose a folder.</source>
-   <translation>Wähle einen Ordner.</translation>
-  </message>
-  <message>
-   <source>{to} isn't empty:</source>
-   <translation>{to} ist nicht leer:</translation>
-  </message>
-  <message>
-   <source>choose a new or an empty folder.</source>
-   <translation>Wähle einen neuen oder leeren Ordner.</translation>
-  </message>
-  <message>
-   <source>The disk of {to} has too little room ({SPARE_BYTES} are needed):</source>
-   <translation>Die Platte mit {to} hat zu wenig Platz ({SPARE_BYTES} werden gebraucht):</translation>
-  </message>
-  <message>
-   <source>The data folder couldn't be copied to {to} ({why}):</source>
-   <translation>Der Datenordner ließ sich nicht nach {to} kopieren ({why}):</translation>
-  </message>
-  <message>
-   <source>it stays where it was.</source>
-   <translation>Er bleibt, wo er war.</translation>
-  </message>
-  <message>
-   <source>Fix that or choose another place.</source>
-   <translation>Behebe das oder wähle einen anderen Ort.</translation>
-  </message>
-  <message>
-   <source>The new place can't be remembered in {place} ({strerror}):</source>
-   <translation>Der neue Ort lässt sich nicht in {place} merken ({strerror}):</translation>
-  </message>
-  <message>
-   <source>the data folder stays where it was.</source>
-   <translation>Der Datenordner bleibt, wo er war.</translation>
   </message>
   <message>
    <source>Did you mean {near}?</source>
@@ -6204,10 +6100,6 @@ answer: a*b</translation>
    <translation>Es hat eigene Fragen seines Besitzers gelernt, und die stehen nicht in der Datei.</translation>
   </message>
   <message>
-   <source>It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file.</source>
-   <translation>Es hat mehr als {MAX_PUZZLES} Rätsel gebraucht, das ist für eine Datei zu lang zum Wiederholen.</translation>
-  </message>
-  <message>
    <source>It was made with puzzles of version {questions}, and this Shoal has {QUESTIONS_VERSION}:</source>
    <translation>Es entstand mit Rätseln der Version {questions}, und dieses Shoal hat {QUESTIONS_VERSION}:</translation>
   </message>
@@ -6244,18 +6136,6 @@ answer: a*b</translation>
    <translation>Nimm die Datei, die `result` geschrieben hat.</translation>
   </message>
   <message>
-   <source>The base model here isn't the one of the result, so the figures can't be compared.</source>
-   <translation>Das Grundmodell hier ist ein anderes als das des Ergebnisses, darum lassen sich die Zahlen nicht vergleichen.</translation>
-  </message>
-  <message>
-   <source>On this computer it began with other kinds of puzzles, so its held-out questions are others and the figures can't be compared.</source>
-   <translation>Auf diesem Computer hat es mit anderen Arten von Rätseln angefangen. Darum sind die beiseite gelegten Fragen andere, und die Zahlen lassen sich nicht vergleichen.</translation>
-  </message>
-  <message>
-   <source>The two were measured after other rounds, so the figures can't be compared.</source>
-   <translation>Beide wurden nach anderen Runden gemessen, darum lassen sich die Zahlen nicht vergleichen.</translation>
-  </message>
-  <message>
    <source>This is no result of Shoal:</source>
    <translation>Das ist kein Ergebnis von Shoal:</translation>
   </message>
@@ -6278,10 +6158,6 @@ answer: a*b</translation>
   <message>
    <source>check that it is yours.</source>
    <translation>Prüf, ob sie dir gehört.</translation>
-  </message>
-  <message>
-   <source>This version of Shoal sets {names} otherwise, so the figures can't be compared.</source>
-   <translation>Diese Version von Shoal setzt {names} anders, darum lassen sich die Zahlen nicht vergleichen.</translation>
   </message>
   <message>
    <source>This model was begun with an older Shoal that noted too little for a result:</source>
@@ -9230,10 +9106,6 @@ answer: a*b</translation>
   <message>
    <source>one line of at most {MAX_TEXT_LENGTH} characters</source>
    <translation>eine Zeile mit höchstens {MAX_TEXT_LENGTH} Zeichen</translation>
-  </message>
-  <message>
-   <source>programs that want the computer for themselves</source>
-   <translation>die Programme, die den Computer für sich wollen</translation>
   </message>
   <message>
    <source>power supply (Linux)</source>

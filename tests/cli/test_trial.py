@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from app.node.models.trial import answer_tokens
-from engines.contract import Completion
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -33,8 +30,7 @@ def test_it_measures_predicts_and_remembers(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["model"], told["engine"]) == ("starter", "torch")
-    assert told["sampler_tokens_per_s"] > 0 and told["learner_tokens_per_s"] > 0 and told["memory_mb"] > 50
-    assert told["rounds_per_hour"] > 0 and told["memory_free_mb"] > 0
+    assert told["memory_mb"] > 50 and told["rounds_per_hour"] > 0 and told["memory_free_mb"] > 0
     rows = {row["name"]: row for row in told["engines"]}
     assert set(rows) == {"torch", "llamacpp", "mlx"} and all(row["reason"] for row in rows.values())
     assert rows["mlx"]["rounds_per_hour"] is None
@@ -46,9 +42,3 @@ def test_it_measures_predicts_and_remembers(tmp_path: Path) -> None:
         timeout=180,
     )
     assert json.loads(doctor.stdout)["trials"]["torch"]["rounds_per_hour"] == told["rounds_per_hour"]
-
-
-def test_an_answer_that_was_cut_off_counts_in_full() -> None:
-    done = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=True, text="")
-    cut = Completion(tokens_T=[1, 2], logprobs_T=[0.0, 0.0], finished=False, text="")
-    assert answer_tokens([done, cut], max_tokens=98) == 50

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from app.desktop import DesktopFacts, Gatherer
-from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import session, sources
 from app.desktop.facts import ABSENT, FACT_NAMES, FirstThatAnswers, SourceError
 
@@ -75,11 +74,11 @@ def desk() -> Iterator[Callable[..., Desk]]:
 
 
 def test_the_first_facts_are_unknown_and_the_start_waits_for_all(desk: Callable[..., Desk]) -> None:
-    one = desk(idle_s=12.5, on_battery=ABSENT, exclusive_app="")
+    one = desk(idle_s=12.5, on_battery=ABSENT, full_screen=False)
     assert one.gatherer.gather() == DesktopFacts()
     one.gatherer.start(PATIENCE_S)
     assert one.gatherer.gather() == DesktopFacts(
-        idle_s=12.5, exclusive_app="", absent=frozenset({"on_battery"})
+        idle_s=12.5, full_screen=False, absent=frozenset({"on_battery"})
     )
 
 
@@ -172,7 +171,7 @@ def test_the_kind_of_session(environment: dict[str, str], kind: str) -> None:
 @pytest.mark.parametrize("platform", ["linux", "win32", "darwin"])
 @pytest.mark.parametrize("environment", [{"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}, {}])
 def test_every_system_has_a_source_for_every_fact(platform: str, environment: dict[str, str]) -> None:
-    chosen = sources(platform, environment, ExclusiveApps())
+    chosen = sources(platform, environment)
     assert set(chosen) == set(FACT_NAMES)
     assert all(source.name for source in chosen.values())
 

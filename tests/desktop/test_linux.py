@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from app.desktop.apps import ExclusiveApps, own_processes
+from app.desktop.apps import own_processes
 from app.desktop.facts import ABSENT, SourceError
 from app.desktop.linux import LinuxPower, PlatformSaver
 from app.desktop.sensors import CpuOfOthers, MemoryStalled, processor_c, stalled_share
@@ -152,33 +152,3 @@ def test_own_processes_are_found_through_others() -> None:
     assert {os.getpid(), process.pid, grandchild} <= found
     assert os.getppid() not in found
     assert own_processes(process.pid) == set()
-
-
-@pytest.fixture
-def game(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    program = tmp_path / "doom-shoal-test"
-    program.symlink_to("/bin/sleep")
-    process = subprocess.Popen([str(program), "60"])
-    yield process
-    process.kill()
-    process.wait()
-
-
-def test_an_exclusive_program_is_seen_unless_it_is_our_own(
-    game: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if os.name != "posix":
-        pytest.skip("makes a program with a link")
-    apps = ExclusiveApps()
-    assert apps.read() == ""
-    apps.watch(["nothing-of-this-name", "C:\\Games\\DOOM-shoal-test.exe", ""])
-    end = time.monotonic() + 30
-    while psutil.Process(game.pid).name() != "doom-shoal-test":  # until it has become what it is called
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    assert apps.read() == ""  # it is our child
-    monkeypatch.setattr("app.desktop.apps.own_processes", lambda: {os.getpid()})
-    assert apps.read() == "doom-shoal-test"
-    game.kill()
-    game.wait()
-    assert apps.read() == ""

@@ -26,7 +26,7 @@ QUIET = {
     "memory_free": 0.6,
     "memory_stalled": 0.0,
     "temperature_c": 50,
-    "absent": ["gpu_others", "too_hot", "exclusive_app"],
+    "absent": ["gpu_others", "too_hot"],
 }
 FAMILIES = ("--families", "chain_sum", "--local", "4", "--probe-every", "1000", *QUICK_PROBES)
 

@@ -112,17 +112,6 @@ def test_a_result_is_written_signed_and_believed(
 
 
 @pytest.mark.long
-def test_a_result_that_is_played_again_comes_out_equal(home: Path, model: Path, tmp_path: Path) -> None:
-    out = tmp_path / "mine.json"
-    assert shoal("result", "--out", out, "--model", model, "--home", home, env=OWN_KEY).returncode == 0
-    unnamed = shoal("result", "verify", out, "--again", "--home", home)
-    assert unnamed.returncode == 1 and "name its folder with --model" in unnamed.stderr
-    again = shoal("result", "verify", out, "--again", "--model", model, "--home", home)
-    assert again.returncode == 0, again.stderr
-    assert "It came out equal: all 3 measurements are the same to the last digit." in again.stdout
-
-
-@pytest.mark.long
 def test_a_resumed_run_is_the_same_run(trained: Trained, model: Path, tmp_path: Path) -> None:
     query = "SELECT round, position, seed, rewards, completions FROM groups ORDER BY round, position"
     for rounds in (1, 2):

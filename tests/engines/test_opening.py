@@ -21,11 +21,8 @@ TRIAL = choice.Trial(
     engine="torch",
     dtype="float32",
     device="CPU",
-    sampler_tokens_per_s=100.0,
-    learner_tokens_per_s=200.0,
     rounds_per_hour=30.0,
     memory_mb=500,
-    load_s=1.0,
 )
 
 

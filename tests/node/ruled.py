@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -28,7 +28,6 @@ CALM = DesktopFacts(
     on_battery=False,
     saver=False,
     full_screen=False,
-    exclusive_app="",
     cpu_others=0.02,
     gpu_others=0.0,
     memory_free=0.6,
@@ -44,14 +43,10 @@ class Told:
 
     def __init__(self, facts: DesktopFacts = CALM) -> None:
         self.facts = facts
-        self.apps: list[str] = []
         self.closed = False
 
     def start(self) -> None:
         pass
-
-    def watch_apps(self, names: Iterable[str]) -> None:
-        self.apps = list(names)
 
     def gather(self) -> DesktopFacts:
         return self.facts

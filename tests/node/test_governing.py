@@ -257,8 +257,6 @@ def test_settings_hold_at_once_and_bad_ones_change_nothing(hasty: Bench) -> None
                 with pytest.raises(ValueError, match="snooze"):
                     run.governor.do(commands.SnoozeFor(seconds=wrong_s))
             assert run.of(events.SettingsNow)[-1].values == DEFAULTS | {"idle_s": 1}
-            run.governor.do(commands.ChangeSettings(changed={"exclusive_apps": ["doom"]}))
-            assert run.facts.apps == ["doom"]
             run.governor.do(commands.WhenIdle(on=False))
             assert run.of(events.SettingsNow)[-1].values["contribute_when_idle"] is False
             await run.another_round()
@@ -266,7 +264,6 @@ def test_settings_hold_at_once_and_bad_ones_change_nothing(hasty: Bench) -> None
     asyncio.run(script())
     assert json.loads((hasty.home / "settings.json").read_text()) == {
         "contribute_when_idle": False,
-        "exclusive_apps": ["doom"],
         "idle_s": 1,
     }
 

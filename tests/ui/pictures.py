@@ -42,7 +42,7 @@ def actions(folder: Path) -> Actions:
         set_choice=lambda *_: None,
         learn=lambda _: None,
         alone=lambda: None,
-        move_data=lambda _: None,
+        use_folder=lambda _: None,
         remove_all=lambda: None,
         join=lambda _: None,
         choices=Choices(folder),

@@ -164,8 +164,8 @@ def test_folder(
     monkeypatch.setattr(QMessageBox, "exec", lambda _: 0)
     seen.set("start_at_login", True)
     to = tmp_path / "elsewhere" / "shoal"
-    seen.desktop.move_data(to)
-    assert place.default_home() == to and not (home / "settings.json").exists()
+    seen.desktop.use_folder(to)
+    assert place.default_home() == to
     again = Seen(Desktop(qapp, to, None), qtbot)
     try:
         for page in ("settings", "privacy"):

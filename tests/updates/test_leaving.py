@@ -119,12 +119,13 @@ def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) ->
 
 @pytest.mark.long
 def test_a_moved_data_folder_and_its_pointer_go_too(person: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
     before = files(person)
     shoal("data")
     (person / ".local" / "share" / "shoal").mkdir(parents=True)
     (person / ".local" / "share" / "shoal" / "settings.json").write_text("{}")
-    moved = shoal("data", "--move", str(tmp_path / "disk" / "Shoal"))
-    assert moved.returncode == 0 and (tmp_path / "disk" / "Shoal" / "settings.json").exists()
+    (person / ".local" / "share" / "shoal").rename(tmp_path / "disk" / "Shoal")
+    assert shoal("data", "--use", str(tmp_path / "disk" / "Shoal")).returncode == 0
     LinuxAutostart().turn_on(["/opt/Shoal", "window"])
     done = shoal("remove", "--everything", "--yes")
     assert done.returncode == 0, done.stderr

@@ -3,8 +3,7 @@ puzzles at temperature 0, in turns, so that other load affects both.
 
 Each client sends its next request as soon as it has its answer. "cpu ms" is a server's processor time per
 request, which is more reliable if other programs were busy. llama-cpp-python's server is installed with pip
-into its own environment; `--peer` names the Python of an existing one. At the end a node learns in the same
-data folder; the time from the last answer until it learns again is measured."""
+into its own environment; `--peer` names the Python of an existing one."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ import sysconfig
 import tempfile
 import time
 import venv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -50,7 +49,7 @@ from engines.models.folder import count_parameters, open_folder, read_settings
 from engines.models.gguf import gguf
 
 SUMMARY = "the server for other programs: requests a second beside llama-cpp-python's own server"
-BUDGET = {"ratio": 1.0, "ratio_at_8": 1.5, "back_s": 5.0, "errors": 0}
+BUDGET = {"ratio": 1.0, "ratio_at_8": 1.5, "errors": 0}
 """DESIGN section 8."""
 PEER = ("fastapi", "uvicorn", "pydantic-settings", "sse-starlette", "starlette-context", "PyYAML")
 """Packages that llama-cpp-python[server] needs in addition to those installed here."""
@@ -76,7 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tokens", type=bounded_integer(1), default=48, metavar="N", help="the most of an answer (48)")
     add("--threads", type=bounded_integer(1), metavar="N", help="for both (all physical cores)")
     add("--peer", type=Path, metavar="PYTHON", help="one that has llama-cpp-python[server]")
-    add("--no-node", action="store_true", help="leave out the node: a large one's first round takes minutes")
     add("--home", type=Path, metavar="DIR", help="where the model lies (also: SHOAL_HOME)")
 
 
@@ -142,16 +140,12 @@ def run(args: argparse.Namespace, tell: Tell) -> Figures:
             tell(f"llama-cpp-python's server can't be measured: {missing}")
         asked = _asked(folder, args.tokens)
         rows, growth = _measured(servers, asked, args, tell)
-        back: dict[str, float | None] = {"back_s": None, "round_s": None}
-        if not args.no_node:
-            back = _learning(servers[OURS], place / "home", folder, asked, environment, tell)
     about = f"{model}, {threads} threads, up to {args.tokens} tokens an answer, {args.seconds} s each in turns"
     return {
         "rows": rows,
         **_ratios(rows),
         "errors": sum(row.get(OURS, {}).get("errors", 0) for row in rows.values()),
         **growth,
-        **back,
         "kind": "" if missing else kind,
         "peer_missing": missing,
         "about": f"{about}; {machine(load)}",
@@ -175,9 +169,6 @@ def table(figures: Mapping[str, Any]) -> list[str]:
     lines.append(
         f"Memory {figures['memory_mb']:.0f} MB, {figures['memory_growth_mb']:+.0f} MB since the first setting."
     )
-    if figures["back_s"] is not None:
-        back, done = figures["back_s"], figures["round_s"]
-        lines.append(f"Learning is back {back} s after the last answer, with a round after {done} s.")
     if figures["peer_missing"]:
         lines.append(f"llama-cpp-python's server was not measured: {figures['peer_missing']}")
     return [*lines, figures["about"]]
@@ -356,46 +347,3 @@ async def _load(
         await asyncio.gather(*map(client, range(clients)))
     load.wall_s += time.monotonic() - began
     load.cpu_s += server.cpu_s() - spent
-
-
-def _learning(
-    server: Server,
-    home: Path,
-    folder: Path,
-    asked: Sequence[dict[str, Any]],
-    environment: Mapping[str, str],
-    tell: Tell,
-) -> dict[str, float | None]:
-    """Seconds from the last answer until a node's trainer runs again, and until its next round is finished."""
-    tell("A node learns in the same data folder, is asked to give way, and comes back ...")
-    words = command("run", "--solo", "--json", "--home", home, "--model", folder, "--probe-questions", "16")
-    with running(words, home / "run.err", env=dict(environment), text=True) as node:
-        _until_round(node)
-        trainer = _trainer(node.pid)
-        while trainer is not None and psutil.pid_exists(trainer.pid):
-            asyncio.run(_load(server, asked, 4, 1.0, ClientResults()))
-        asyncio.run(_load(server, asked, 4, 3.0, ClientResults()))
-        last = time.monotonic()
-        while _trainer(node.pid) is None:
-            if node.poll() is not None or time.monotonic() - last > 120:
-                return {"back_s": None, "round_s": None}
-            time.sleep(0.05)
-        back = time.monotonic() - last
-        _until_round(node)
-        return {"back_s": round(back, 1), "round_s": round(time.monotonic() - last, 1)}
-
-
-def _until_round(node: Any) -> None:
-    for line in node.stdout:
-        if json.loads(line)["event"] == "round":
-            return
-    raise BenchError("The node ended before its first round.")
-
-
-def _trainer(node: int) -> psutil.Process | None:
-    alive: Callable[[psutil.Process], bool] = lambda one: one.status() != psutil.STATUS_ZOMBIE  # noqa: E731
-    for one in psutil.Process(node).children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if "app.node.trainer.process" in one.cmdline() and alive(one):
-                return one
-    return None

@@ -1,6 +1,6 @@
 """Classifies the contents of a data folder, and keeps its size below the owner's limit.
 
-Files not named here do not belong to Shoal: they are neither moved nor removed, even if --home names a folder
+Files not named here do not belong to Shoal: they are not removed, even if --home names a folder
 of the user's own.
 """
 

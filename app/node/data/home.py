@@ -26,6 +26,7 @@ from secrets import token_bytes
 import msgspec
 
 from app.common import files
+from app.common import home as place
 from app.common.home import POINTER_FILE
 from app.common.home import home as data_folder
 from app.install.updates import installed
@@ -166,6 +167,23 @@ def model_mark(model: Path) -> str:
                 file.seek(max(0, size - _MARKED_BYTES))
                 digest.update(file.read(_MARKED_BYTES))
     return digest.hexdigest()[:8]
+
+
+def use_folder(to: Path, current: Path) -> None:
+    """Makes `to`, created if missing, this computer's data folder from the next start on, instead of `current`.
+    Copies and deletes nothing. Raises NodeError."""
+    if current != place.default_home():
+        raise NodeError(
+            f"The data folder {current} was chosen with --home or SHOAL_HOME: name the other one there instead."
+        )
+    to = Path(os.path.abspath(to))
+    try:
+        make_private(to)
+        place.remember_folder(None if to == place.platform_place() else to)
+    except OSError as error:
+        raise NodeError(
+            f"{to} can't be the data folder ({error.strerror}): choose another one. The folder stays {current}."
+        ) from error
 
 
 _OTHERS = 0o077

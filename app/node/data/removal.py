@@ -22,7 +22,7 @@ from app.node.data.home import lock_data_folder
 
 class RemovalPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What would be removed: `folder` with `sizes`, the key named `key` in the system's keyring, the autostart
-    entry `login`, the pointer file of a moved folder, the installed app's `engine`, the link handlers in
+    entry `login`, the file that names a chosen folder, the installed app's `engine`, the link handlers in
     `links`, and the files that a single-file build unpacked (`unpacked`). What would stay: other people's files
     in the data folder (`stays`), and the program itself (`program`, installed as `form`; `removal` says how to
     remove it)."""
@@ -77,7 +77,7 @@ def plan(home: Path, login: Autostart | None = None) -> RemovalPlan:
         sizes=contents.sizes(home),
         key=keyring_key_name(home),
         login=starts,
-        pointer=str(place.move_record()) if place.move_record().exists() and _is_usual(home) else "",
+        pointer=str(place.choice_file()) if place.choice_file().exists() and _is_usual(home) else "",
         engine=str(engine) if engine else "",
         engine_bytes=files.size_on_disk(engine) if engine else 0,
         links=opener.where if _is_usual(home) else (),
@@ -118,9 +118,9 @@ def remove(home: Path, login: Autostart | None = None) -> Removed:
         try:
             place.remember_folder(None)
         except OSError as error:
-            failed.append(f"{place.move_record()} can't be deleted ({error.strerror}): delete it yourself.")
+            failed.append(f"{place.choice_file()} can't be deleted ({error.strerror}): delete it yourself.")
         with suppress(OSError):  # another program may keep files there
-            place.move_record().parent.rmdir()
+            place.choice_file().parent.rmdir()
         failed += filter(None, [_remove_unpacked()])
     return Removed(failed=tuple(failed), stays=tuple(map(str, left)))
 

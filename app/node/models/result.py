@@ -1,9 +1,8 @@
-"""A shareable result: what a model learned here, signed by the node's key. It can be verified by repeating the
-run.
+"""A shareable result: what a model learned here, signed by the node's key.
 
 A file is one JSON object: `key`, `signature` and `result`. The signature (Ed25519) covers a domain prefix and
 the exact bytes of `result` in the file, so any change invalidates it. It proves who wrote the file, not that it
-is true; repeating the run tests that. The file has no private data: no answer, no path, no time of day; the
+is true: its commands repeat the run. The file has no private data: no answer, no path, no time of day; the
 owner's question sets appear under one common name, but for the skill whose result it is.
 
 Light to import, for a window that reads one; app.node.models.result_making makes it.
@@ -11,6 +10,7 @@ Light to import, for a window that reads one; app.node.models.result_making make
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +28,6 @@ from engines.remedy import command
 
 MAX_FILE_BYTES = 2**22
 """Maximum size of a file that is read."""
-MAX_PUZZLES = 100_000
-"""Maximum number of puzzles in a run that is repeated from a file: more would take hours."""
 OWNERS_SETS = "questions of one's own"
 """Common name of all question sets: their own names could reveal what is in them."""
 LOCAL = "local"
@@ -244,12 +242,13 @@ def options_to_repeat(one: RunSegment, model: str, seed: int | None) -> list[str
 
 
 def commands_to_repeat(result: Result) -> list[str]:
-    """Returns the commands that repeat the result by hand; empty if that is impossible."""
+    """Returns the commands that repeat the result, quoted for a shell, as the values can be a stranger's; empty
+    if that is impossible."""
     if why_not_repeatable(result) and result.base.name != LOCAL:
         return []
     model = "FOLDER" if result.base.name == LOCAL else safe_line(result.base.name)
-    runs = [" ".join(options_to_repeat(one, model, one.seed)) for one in result.played]
-    return [command(f"{words} --home NEW") for words in (*(f"run {one}" for one in runs), "result")]
+    runs = [f"run {shlex.join(options_to_repeat(one, model, one.seed))}" for one in result.played]
+    return [safe_line(command(f"{words} --home NEW"), 4000) for words in (*runs, "result")]
 
 
 def why_not_repeatable(result: Result) -> str:
@@ -258,76 +257,12 @@ def why_not_repeatable(result: Result) -> str:
         return "It also learned from other models' answers, and those can't be played again."
     if any(OWNERS_SETS in one.families for one in result.played):
         return "It learned questions of its owner's, which aren't in the file."
-    if sum((one.last_round - one.first_round + 1) * one.groups for one in result.played) > MAX_PUZZLES:
-        return f"It took more than {MAX_PUZZLES} puzzles, which is too long to play again for a file."
     if result.questions != QUESTIONS_VERSION:
         return (
             f"It was made with puzzles of version {safe_line(result.questions, 40)}, and this Shoal has "
             f"{QUESTIONS_VERSION}: use Shoal {safe_line(result.shoal, 40)} to play it again."
         )
     return ""
-
-
-def differing_settings(then: RunSegment, now: RunSegment) -> list[str]:
-    """Returns the names of settings that must be equal and are not. Engine, number format and threads may
-    differ."""
-    free = {
-        "first_round",
-        "last_round",
-        "seed",
-        "solo",
-        "external",
-        "engine",
-        "sampler",
-        "device",
-        "dtype",
-        "threads",
-    }
-    a, b = msgspec.to_builtins(then), msgspec.to_builtins(now)
-    return [name for name in a if name not in free and a[name] != b[name]]
-
-
-class ResultComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparison of two results with equal settings. `points`: (round, then, now) of every measurement that
-    both have; `equal`: how many of these are identical. For the last one: `apart` is now minus then, `allowed`
-    is 1.96 standard errors of that difference."""
-
-    points: tuple[tuple[int, float, float], ...]
-    equal: int
-    apart: float
-    allowed: float
-
-    @property
-    def agrees(self) -> bool:
-        return self.equal == len(self.points) or abs(self.apart) <= self.allowed
-
-
-def compare(then: Result, now: Result) -> ResultComparison:
-    """Compares two results. Raises ResultError if the base model, the settings or the held-out questions
-    differ, or if no round was measured in both."""
-    if (then.base.sha256, then.base.mark) != (now.base.sha256, now.base.mark):
-        raise ResultError("The base model here isn't the one of the result, so the figures can't be compared.")
-    for at, one in enumerate(then.played):
-        if names := differing_settings(one, now.played[min(at, len(now.played) - 1)]):
-            raise ResultError(
-                f"This version of Shoal sets {', '.join(names)} otherwise, so the figures can't be compared."
-            )
-    if then.questions_mark != now.questions_mark:
-        raise ResultError(
-            "On this computer it began with other kinds of puzzles, so its held-out questions are others and "
-            "the figures can't be compared."
-        )
-    played = {point.round: point for point in now.curve}
-    both = [(point, played[point.round]) for point in then.curve if point.round in played]
-    if not both:
-        raise ResultError("The two were measured after other rounds, so the figures can't be compared.")
-    last, again = both[-1]
-    return ResultComparison(
-        points=tuple((a.round, a.pass_at_1, b.pass_at_1) for a, b in both),
-        equal=sum(a.pass_at_1 == b.pass_at_1 for a, b in both),
-        apart=again.pass_at_1 - last.pass_at_1,
-        allowed=1.96 * (last.stderr**2 + again.stderr**2) ** 0.5,
-    )
 
 
 def as_dict(found: VerifiedResult) -> dict[str, Any]:

@@ -57,12 +57,6 @@ class Reason(Enum):
         "Can't tell if you're away, so it waits. Turn on “Also while I use this computer”; hours can limit it.",
         "use of the computer unknown",
     )
-    EXCLUSIVE_APP = "exclusive_app", "Giving way to {app}.", "{app} is running"
-    APPS_UNKNOWN = (
-        "apps_unknown",
-        "Can't tell which programs are running, so it waits.",
-        "running programs unknown",
-    )
     FULL_SCREEN = (
         "full_screen",
         "Giving way: an app fills the screen or keeps it awake.",

@@ -36,7 +36,6 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     on_battery: bool = False
     with_saver: bool = False
     during_full_screen: bool = False
-    exclusive_apps: tuple[str, ...] = ()
     cpu_limit: float | None = 0.25
     gpu_limit: float | None = 0.25
     memory_limit: float | None = 0.05
@@ -79,9 +78,9 @@ class Cause(NamedTuple):
     calm_s: float = RESTART_AFTER_CALM_S
 
     def wanted(self, settings: RuleSettings) -> bool:
-        """Whether the owner has this rule on: a switch that does not allow it, a limit, or a list."""
+        """Whether the owner has this rule on: a switch that does not allow it, or a limit."""
         value = getattr(settings, self.setting)
-        return not value if isinstance(value, bool) else value not in (None, ())
+        return not value if isinstance(value, bool) else value is not None
 
 
 def _memory_short(facts: DesktopFacts, settings: RuleSettings, eased: bool) -> bool:
@@ -118,13 +117,6 @@ POWER_CAUSES = (
 )
 """Checked before the idle time."""
 LOAD_CAUSES = (
-    Cause(
-        Reason.EXCLUSIVE_APP,
-        Reason.APPS_UNKNOWN,
-        ("exclusive_app",),
-        "exclusive_apps",
-        lambda facts, settings, eased: bool(facts.exclusive_app),
-    ),
     Cause(
         Reason.FULL_SCREEN,
         Reason.SCREEN_UNKNOWN,

@@ -116,15 +116,6 @@ SETTINGS: tuple[Setting, ...] = (
         words="full screen game film video presentation",
     ),
     Setting(
-        key="exclusive_apps",
-        kind="names",
-        default=[],
-        group=WHEN,
-        label="Apps that get the computer for themselves",
-        help="It waits while one of them runs. Use the name from the system's task list.",
-        words="exclusive apps games programs list",
-    ),
-    Setting(
         key="cpu_limit",
         kind="number",
         default=default_cpu_limit(os.cpu_count() or 1),
@@ -296,8 +287,6 @@ def _rule(setting: Setting, value: Any) -> Any:
             return None
         case "number":
             return value / 100 if setting.unit == "%" else float(value)
-        case "names":
-            return tuple(value)
         case "hours":
             return parse_span(value)
         case "choice":

@@ -191,8 +191,6 @@ def _in_the_way(
 
 def _values(reason: Reason, facts: DesktopFacts) -> dict[str, str]:
     match reason:
-        case Reason.EXCLUSIVE_APP:
-            return {"app": facts.exclusive_app or ""}
         case Reason.CPU:
             return {"percent": f"{100 * (facts.cpu_others or 0):.0f}"}
         case Reason.GPU:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSlider, QWidget
 
 from app.node.record.records import Probe, Round
-from app.sapo.probe import Score, wilson
+from app.sapo.probe import wilson
 from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, place_to_save, row, stack
+from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, row, stack
+from app.ui.widgets.saving import as_csv, place_to_save, save_text
 from app.ui.widgets.selecting import Segments
 
 SAID_MS = 5000
@@ -167,28 +163,12 @@ class Curve(Card):
 
     def csv(self) -> str:
         """Returns every measured point of the curve shown as CSV, one row each."""
-        text = io.StringIO()
-        write = csv.writer(text, lineterminator="\n").writerow
-        if self._what == PROBE:
-            write(["round", "time", *Score.__struct_encode_fields__])
-            for point in self._view.curve:
-                write([point.round, _moment(point.at), point.share, point.stderr])
-        else:
-            write(["round", "time", "train_solved", "solved", "answered", "seconds"])
-            for one in self._view.rounds:
-                write([one.round, _moment(one.at), one.train_solved, one.solved, one.answered, one.seconds])
-        return text.getvalue()
+        return as_csv(Probe, self._view.curve) if self._what == PROBE else as_csv(Round, self._view.rounds)
 
     def _save_csv(self) -> None:
         if path := place_to_save(self, tr("Save the values"), f"shoal-{self._what}.csv"):
-            done = False
-            with contextlib.suppress(OSError):
-                done = bool(path.write_text(self.csv(), encoding="utf-8"))
-            self._say_saved(path, done)
-
-    def _say_saved(self, path: Path, done: bool) -> None:
-        said = tr("Saved: {name}", name=path.name) if done else tr("{name} couldn't be saved.", name=path.name)
-        self._say(said, done)
+            done, said = save_text(path, self.csv())
+            self._say(said, done)
 
     def _say(self, said: str, done: bool) -> None:
         self._saved.tell(said)
@@ -204,7 +184,3 @@ def _doubt(probe: Probe) -> str:
     if probe.share:
         return tr("at least {share}", share=percent(low))
     return tr("at most {share}", share=percent(high))
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""

@@ -92,7 +92,7 @@ class UpdateActions:
 
     check: Callable[[], None] = _nothing
     """Checks now, because the person pressed a button that names the host."""
-    cancel: Callable[[], None] = _nothing
+    cancel_check: Callable[[], None] = _nothing
     decide: Callable[[bool], None] = _nothing
     """Allows or forbids the daily check."""
     hide: Callable[[str], None] = _nothing
@@ -175,8 +175,8 @@ class Actions:
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
     """Closes the window and opens it again."""
-    move_data: Callable[[Path], None]
-    """Closes the window, moves the data to this folder, and opens the window again."""
+    use_folder: Callable[[Path], None]
+    """Makes this the data folder, and opens the window again with it. Raises NodeError."""
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices

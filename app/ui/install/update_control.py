@@ -76,7 +76,7 @@ class UpdateControl(JobControl[UpdateView]):
             ["update", "--json", "--attached", "--home", str(self._home), *self._options], self._log
         )
 
-    def cancel(self) -> None:
+    def cancel_check(self) -> None:
         if self.state.stage is UpdateStage.ASKING:
             self._doer.end()
             self._change(stage=UpdateStage.IDLE, **self._remembered())
@@ -84,7 +84,7 @@ class UpdateControl(JobControl[UpdateView]):
     def cancel_automatic_check(self) -> None:
         """Ends a running automatic check, because the node now learns alone."""
         if not self._by_person:
-            self.cancel()
+            self.cancel_check()
 
     def decide(self, wanted: bool) -> None:
         with contextlib.suppress(OSError):  # it is asked again then

@@ -25,7 +25,7 @@ class UpdateCard(QWidget):
         super().__init__()
         self._title, self._about = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._news, self._failed = Label("", wrap=True), Label("", "bad", wrap=True)
-        self._check, self._cancel = button(tr("Check now"), ask.check), button(tr("Cancel"), ask.cancel)
+        self._check, self._cancel = button(tr("Check now"), ask.check), button(tr("Cancel"), ask.cancel_check)
         self._offer: UpdateOffer | None = None
         self._page = button(tr("Open its page"), self._open, "primary")
         buttons = row(self._page, self._cancel, self._check, 1, gap=8)

@@ -23,7 +23,7 @@ from app.ui.language.texts import percent, tr, translated
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
-from app.ui.widgets.pieces import place_to_save
+from app.ui.widgets.saving import place_to_save
 
 NODE_ENDS_S = 20
 """Seconds for a node to end before its training data is changed."""

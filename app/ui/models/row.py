@@ -3,22 +3,19 @@ it."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from shutil import which
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from app.models.fit import FitVerdict
-from app.models.found import lm_studio_folder
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
 from app.ui.frame.frame import ModelActions
 from app.ui.language.texts import number, tr, translated
-from app.ui.models.control import INTO_OLLAMA
+from app.ui.models.export_menu import ExportMenu
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
@@ -67,18 +64,7 @@ class ModelRow(Card):
         past.addAction(tr("Start over"), self._ask_start_over)
         self._past.setMenu(past)
         self._export = button(tr("Export"), lambda: None, "flat")
-        menu = QMenu(self._export)
-        menu.addAction(tr("For Ollama …"), lambda: self._ask_export("ollama"))
-        self._studio = menu.addAction(tr("Into LM Studio"), self._to_studio)
-        self._ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
-        for form, text in (
-            ("ollama", tr("The whole model as GGUF, for llama.cpp and others …")),
-            ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
-        ):
-            menu.addAction(text).triggered.connect(lambda _=False, form=form: self._ask_export(form))
-        menu.aboutToShow.connect(lambda: self._studio.setVisible(lm_studio_folder() is not None))
-        menu.aboutToShow.connect(lambda: self._ollama.setVisible(which("ollama") is not None))
-        self._export.setMenu(menu)
+        ExportMenu(self._export, self._file_name, lambda form, to: ask.export(self.name, form, to))
         head = row(self._title, self._chip, gap=10, fill=0)
         fit = row(self._fit, self._why, gap=8, fill=1)
         fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
@@ -217,23 +203,6 @@ class ModelRow(Card):
     def _ask_delete(self) -> None:
         yes = tr("Remove from the list") if self._model.local else tr("Delete for good")
         self._panel.ask(words.deleting(self._model), yes, lambda: self._ask.remove(self.name), danger=True)
-
-    def _ask_export(self, form: str) -> None:
-        above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
-        if above and self._model.training is not None:
-            self._ask.export(self.name, form, str(Path(above) / f"{self._file_name()}-{form}"))
-
-    def _to_studio(self) -> None:
-        """Exports to LM Studio's folder for the model: publisher, model, file."""
-        above = lm_studio_folder()
-        if above is not None and self._model.training is not None:
-            self._ask.export(self.name, "ollama", str(above / "shoal" / self._file_name()))
-
-    def _to_ollama(self) -> None:
-        """Exports to a temporary folder for Ollama, which keeps a copy."""
-        if self._model.training is not None:
-            above = Path(tempfile.mkdtemp(prefix="shoal-ollama-"))
-            self._ask.export(self.name, INTO_OLLAMA, str(above / self._file_name()))
 
     def _file_name(self) -> str:
         training = self._model.training

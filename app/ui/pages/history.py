@@ -1,59 +1,23 @@
-"""History: every run, round and sentence, searchable and exportable.
-
-For other programs it is written as tables (CSV) or as one JSON object. Moments are in ISO 8601
-with the zone, shares in [0, 1], names are those of app.node.record.records."""
+"""History: every run, round and sentence, searchable and exportable."""
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from app.node.record.records import LogEntry, Record, Round, Run
+from app.node.record.records import LogEntry, Round, Run
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
 from app.ui.language.texts import counted, family_titles, number, percent, span, tr, translated
 from app.ui.theme import Theme
 from app.ui.view import words
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, place_to_save, search, stack
+from app.ui.widgets.pieces import Empty, IconButton, Label, boxed, card, column, search, stack
+from app.ui.widgets.saving import as_csv, place_to_save, save_text
 from app.ui.widgets.selecting import Segments
-
-_MOMENTS = ("at", "started", "ended")
-
-
-def as_csv(kind: type[msgspec.Struct], rows: Sequence[msgspec.Struct]) -> str:
-    """Returns CSV: a header of field names (app.node.record.records), even without rows, and one line per row.
-    Moments are in ISO 8601 with the zone, shares in [0, 1]."""
-    text = io.StringIO()
-    write = csv.writer(text, lineterminator="\n").writerow
-    names = [*kind.__struct_encode_fields__, *(kind.DERIVED if issubclass(kind, Record) else ())]
-    write(names)
-    for one in rows:
-        plain = _plain(one)
-        write(_cell(plain[name]) for name in names)
-    return text.getvalue()
-
-
-def _plain(one: msgspec.Struct) -> dict[str, Any]:
-    found: dict[str, Any] = one.all_fields() if isinstance(one, Record) else msgspec.to_builtins(one)
-    found.pop("event", None)
-    for name in _MOMENTS:
-        if found.get(name) is not None:
-            found[name] = datetime.fromtimestamp(found[name]).astimezone().isoformat(timespec="seconds")
-    return found
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, dict):
-        return msgspec.json.encode(value).decode()
-    return "" if value is None else value
-
 
 ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
 _KINDS: dict[str, type[msgspec.Struct]] = {
@@ -148,15 +112,8 @@ class HistoryPage(Page):
 
     def _save(self) -> None:
         path = place_to_save(self, tr("Save the history"), f"shoal-{self._which.value}.csv")
-        if path is None:
-            return
-        try:
-            path.write_text(self.exported(), encoding="utf-8")
-        except OSError as error:
-            why = error.strerror or str(error)
-            self._count.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
-        else:
-            self._count.say(tr("Saved as {path}.", path=path))
+        if path is not None:
+            self._count.say(save_text(path, self.exported())[1])
 
 
 def _when(at: float) -> str:

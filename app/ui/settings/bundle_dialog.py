@@ -14,7 +14,8 @@ from app.ui.process.job import Job
 from app.ui.settings import diagnostics
 from app.ui.theme.theme import SMALL, mono
 from app.ui.view.view import View
-from app.ui.widgets.pieces import Label, button, column, place_to_save, row
+from app.ui.widgets.pieces import Label, button, column, row
+from app.ui.widgets.saving import place_to_save, save_text
 from engines import remedy
 
 DOCTOR = ("-m", "app.cli", "doctor", "--json")
@@ -74,13 +75,7 @@ class BundleDialog(QDialog):
             self.save(path)
 
     def save(self, path: Path) -> None:
-        try:
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            why = error.strerror or str(error)
-            self._said.say(tr("{path} can't be written ({why}). Pick another place.", path=path, why=why))
-        else:
-            self._said.say(tr("Saved as {path}.", path=path))
+        self._said.say(save_text(path, self.text)[1])
 
     def done(self, result: int) -> None:
         self._patience.stop()

@@ -170,12 +170,10 @@ def _swarm(view: View) -> str:
 def _settings(home: Path) -> str:
     """Lists the rules' and the window's settings; of lists that somebody wrote, only the length."""
     chosen = settings.Choices(home)
-    values = dict(preferences.Preferences(home).values)
-    for setting in preferences.SETTINGS:
-        if setting.kind == "names":
-            values[setting.key] = f"{len(values[setting.key])} names"
     window = {setting.key: chosen[setting.key] for setting in settings.SETTINGS if not setting.elsewhere}
-    return _indented(msgspec.json.encode({"learner": values, "window": window}).decode())
+    window |= {"serve_allows": f"{len(window['serve_allows'])} names"}
+    learner = preferences.Preferences(home).values
+    return _indented(msgspec.json.encode({"learner": learner, "window": window}).decode())
 
 
 def _events(view: View) -> str:

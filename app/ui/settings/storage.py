@@ -1,4 +1,4 @@
-"""The card about the data folder: its place, its size by kind, moving it, and removing everything."""
+"""The card about the data folder: its place, its size by kind, choosing another one, and removing all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QShowEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.node.data import contents, removal
+from app.node.data.home import FORMAT_FILE
+from app.node.record.errors import NodeError
 from app.ui.frame.frame import Actions
-from app.ui.language.texts import mark, size, tr
+from app.ui.language.texts import mark, size, tr, translated
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Elided, Label, button, column, confirm, row, rule
 
@@ -44,7 +46,7 @@ class Storage(QWidget):
         head = row(self._where, self._total, gap=16, fill=0)
         buttons = Bend(
             button(tr("Open folder"), self._open),
-            button(tr("Move …"), self._move),
+            button(tr("Use another folder …"), self._use),
             1,
             button(tr("Delete everything …"), self._remove, "danger"),
             gap=8,
@@ -88,14 +90,21 @@ class Storage(QWidget):
     def _open(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home)))
 
-    def _move(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, tr("Move the data folder to"), str(self._home.parent))
+    def _use(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(self, tr("Use another data folder"), str(self._home.parent))
         if not chosen:
             return
         to = target(Path(chosen))
-        what = tr("Learning stops. Shoal copies and checks everything, deletes it here and reopens by itself.")
-        if confirm(self, tr("Move the data folder to {folder}?", folder=to), what, tr("Move it")):
-            self._ask.move_data(to)
+        what = tr(
+            "Shoal reopens with that folder; nothing is copied or deleted. To take everything along, quit "
+            "Shoal and copy {home} there first.",
+            home=self._home,
+        )
+        if confirm(self, tr("Use {folder} from now on?", folder=to), what, tr("Use it")):
+            try:
+                self._ask.use_folder(to)
+            except NodeError as error:
+                QMessageBox.warning(self, tr("Use another data folder"), translated(str(error)))
 
     def _remove(self) -> None:
         plan = removal.plan(self._home)
@@ -105,9 +114,10 @@ class Storage(QWidget):
 
 
 def target(chosen: Path) -> Path:
-    """Returns where to put the data: the chosen folder if it is empty, else its subfolder Shoal."""
+    """Returns the data folder that is meant: the chosen folder if it is empty or one of Shoal's, else its
+    subfolder Shoal."""
     with suppress(OSError):
-        if not any(chosen.iterdir()):
+        if not any(chosen.iterdir()) or (chosen / FORMAT_FILE).exists():
             return chosen
     return chosen / "Shoal"
 

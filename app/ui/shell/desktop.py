@@ -15,6 +15,7 @@ from app.install.packs import place as packs
 from app.install.updates import installed
 from app.models.catalogue import STARTER
 from app.node.data import question_sets
+from app.node.data.home import use_folder
 from app.node.data.library import history_of
 from app.node.history import history
 from app.ui.chat.asking import SkillAsker
@@ -127,7 +128,7 @@ class Desktop:
             learn_questions=self._learn_questions,
             set_choice=self._set,
             alone=self._leave,
-            move_data=self.move_data,
+            use_folder=self.use_folder,
             remove_all=self.remove_all,
             starts_at_login=self._login.on,
             reopen=self._reopen,
@@ -180,29 +181,26 @@ class Desktop:
         self._close_all()
         self._application.quit()
 
-    def move_data(self, to: Path) -> None:
-        """Stops learning, moves the data folder, and opens the window again in any case."""
-        self._uproot()
-        self.again, ours = home_option(self._home), self._login.starts_from_here()
-        if data_folder.move(self.window, self._home, to) and ours:
+    def use_folder(self, to: Path) -> None:
+        """Opens the window again with another data folder. Raises NodeError."""
+        ours = self._login.starts_from_here()
+        use_folder(to, self._home)
+        if ours:
             with contextlib.suppress(AutostartError):  # it is a switch in the settings, and can be seen there
                 AutostartSwitch(to).turn(True)
-        self._application.quit()
+        self.again = home_option(to)
+        self.quit()
 
     def remove_all(self) -> None:
         """Stops learning, removes everything that Shoal stores, and quits the app."""
-        self._uproot()
-        data_folder.remove_everything(self.window, self._home)
-        self._application.quit()
-
-    def _uproot(self) -> None:
-        """Ends the node and stops all writing to the data folder."""
         self._remember()
         self._leaving = True
         self.tray.hide()
         self.window.close_down()
         self._close_all()
         close_window_log()
+        data_folder.remove_everything(self.window, self._home)
+        self._application.quit()
 
     def _close_all(self) -> None:
         """Ends every process of this window and returns when they have ended."""

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.common.process.control import stop_signals
 from app.install.updates import installed
-from app.node.data import moving
 from app.node.data.home import NewerVersionError, check_format, make_private
 from app.ui.language.texts import load_language, tr, translated
 from app.ui.process.job import apply_surroundings
@@ -129,7 +127,6 @@ def run(
         )
         return _refuse(why)
     keep_window_log(home)
-    threading.Thread(target=moving.empty_old_folder, daemon=True).start()
     desktop = Desktop(application, home, theme)
     single.asked.connect(desktop.bring)
     single.asked_to_end.connect(desktop.quit)
@@ -160,7 +157,7 @@ def _writable(home: Path) -> bool:
 
 
 def _open_again(options: list[str]) -> None:
-    """Starts another window, which finds the moved data folder."""
+    """Starts another window, which finds the data folder by itself."""
     program = QProcess()
     words = installed.restart_command()
     apply_surroundings(program)

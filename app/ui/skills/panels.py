@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
-from shutil import which
 
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.node.models.skills import KnownSkill
 from app.sapo.sets.question_set import Row
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
-from app.ui.models.control import INTO_OLLAMA
 from app.ui.models.door import DoorPanel
+from app.ui.models.export_menu import ExportMenu
 from app.ui.skills.answering import RightAnswer, Teach
-from app.ui.skills.doubts import DoubtList
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings
 from app.ui.widgets.pieces import Label, boxed, button, clear_layout, column, field, row, rule
@@ -105,17 +101,7 @@ class ElsewherePanel(SkillPanel):
         self._takes = False
         """Whether a file was asked for here, so that what became of it is told here."""
         take = button(tr("Take it away"), lambda: None)
-        menu = QMenu(take)
-        ollama = menu.addAction(tr("Into Ollama"), self._to_ollama)
-        menu.aboutToShow.connect(lambda: ollama.setVisible(which("ollama") is not None))
-        for form, text in (
-            ("ollama", tr("For Ollama …")),
-            ("gguf", tr("As a LoRA adapter for llama.cpp (GGUF) …")),
-            ("peft", tr("What it learned as a LoRA adapter (PEFT) …")),
-            ("merged", tr("The whole model, for transformers …")),
-        ):
-            menu.addAction(text).triggered.connect(lambda _=False, form=form: self._export(form))
-        take.setMenu(menu)
+        ExportMenu(take, lambda: self._known.slug, self._take)
         files = tr("Files for other programs. They answer as it does here.")
         self._said = Label("", "soft", wrap=True)
         below = row(Label(files, "soft", wrap=True), take, gap=12, fill=0)
@@ -130,28 +116,17 @@ class ElsewherePanel(SkillPanel):
         if self._takes:
             self._said.tell(holdings.problem or holdings.said)
 
-    def _to_ollama(self) -> None:
-        """Exports to a temporary folder for Ollama, which keeps a copy."""
-        self._take(INTO_OLLAMA, Path(tempfile.mkdtemp(prefix="shoal-ollama-")) / self._known.slug)
-
-    def _export(self, form: str) -> None:
-        above = QFileDialog.getExistingDirectory(self, tr("Where to save the export"), str(Path.home()))
-        if above:
-            self._take(form, Path(above) / f"{self._known.slug}-{form}")
-
-    def _take(self, form: str, to: Path) -> None:
+    def _take(self, form: str, to: str) -> None:
         self._takes = True
-        self._ask.models.export(self._known.model_name, form, str(to), self._known.made.name)
+        self._ask.models.export(self._known.model_name, form, to, self._known.made.name)
 
 
 class TeachPanel(SkillPanel):
     """The rows that a skill has of each answer, and more rows from a file."""
 
-    def __init__(
-        self, theme: Theme, ask: Actions, known: KnownSkill, teach: Teach, read: Callable[[], None]
-    ) -> None:
+    def __init__(self, known: KnownSkill, read: Callable[[], None]) -> None:
         super().__init__()
-        self._counts, doubts = column(gap=4), DoubtList(theme, ask, known, teach)
+        self._counts = column(gap=4)
         more = button(
             tr("Add rows from a file"), read, hint=tr("A row that is there already gets the new answer")
         )
@@ -161,7 +136,7 @@ class TeachPanel(SkillPanel):
             "soft",
             wrap=True,
         )
-        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), doubts, gap=10))
+        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), gap=10))
         self.show_skill(known)
 
     def show_skill(self, known: KnownSkill) -> None:

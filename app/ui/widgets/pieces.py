@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
@@ -15,7 +14,6 @@ from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -153,13 +151,6 @@ def confirm(parent: QWidget, question: str, about: str, deed: str, danger: bool 
     box.setDefaultButton(box.addButton(tr("Cancel"), roles.RejectRole))
     box.exec()
     return box.clickedButton() is really
-
-
-def place_to_save(parent: QWidget | None, title: str, name: str) -> Path | None:
-    """Asks where to save a file of this name; None if the person cancels."""
-    start = Path.home() / name
-    path, _ = QFileDialog.getSaveFileName(parent, title, str(start), f"*{start.suffix}")
-    return Path(path) if path else None
 
 
 def boxed(inside: QLayout) -> QWidget:

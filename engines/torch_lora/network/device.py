@@ -11,14 +11,11 @@ import torch
 from torch.nn import functional
 
 from engines.contract import EngineError
+from engines.facts import LARGE_PARAMETERS, cores, free_ram
 from engines.facts import MB as MB
-from engines.facts import cores, free_ram
 
 ONE_THREAD_PARAMETERS = 5_000_000
 """Number of parameters below which a second thread costs more time than it saves."""
-
-MEASURED_FROM_PARAMETERS = 50_000_000
-"""Number of parameters from which measuring a number format on the processor is worthwhile."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def prepare_device(
         return DeviceBudget(chosen, dtype, count, free_memory(chosen), torch.cuda.get_device_name(chosen))
     if chosen.type == "mps":
         return DeviceBudget(chosen, torch.float32, count, free_memory(chosen), "Apple GPU")
-    faster = parameters >= MEASURED_FROM_PARAMETERS and bf16_is_faster(count)
+    faster = parameters >= LARGE_PARAMETERS and bf16_is_faster(count)
     return DeviceBudget(chosen, torch.bfloat16 if faster else torch.float32, count, free_memory(chosen), "CPU")
 
 

@@ -14,9 +14,10 @@ from typing import Protocol
 import torch
 from torch.nn import functional
 
+from engines.facts import LARGE_PARAMETERS
 from engines.torch_lora.network.adapter import Adapter
 from engines.torch_lora.network.decoder import PROJECTIONS, Weights
-from engines.torch_lora.network.device import MEASURED_FROM_PARAMETERS, skinny_linear
+from engines.torch_lora.network.device import skinny_linear
 from engines.torch_lora.network.functions import parts
 
 FEWEST_ROWS, MAX_ROWS = 3, 48
@@ -30,7 +31,7 @@ and 14.5 ms with eight merged copies, which no cache holds; at 32 rows the two a
 
 def merges(device: torch.device, parameters: int) -> bool:
     """Returns whether adapters are merged into a copy of the weights for sampling."""
-    return device.type != "cpu" or parameters < MEASURED_FROM_PARAMETERS
+    return device.type != "cpu" or parameters < LARGE_PARAMETERS
 
 
 class Matrices(Protocol):

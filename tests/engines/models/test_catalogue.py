@@ -11,7 +11,6 @@ import torch
 
 from app.models.catalogue import FILE, Catalogue, catalogue, entries, find
 from app.models.fit import (
-    MERGED_BELOW_PARAMETERS,
     FitVerdict,
     MemoryNeeds,
     MemoryRoom,
@@ -25,8 +24,6 @@ from app.models.shelf import ModelSource, Shelf, UnfinishedDownload, is_download
 from engines.contract import EngineError
 from engines.files import folder_lock, write_json
 from engines.models.folder import count_parameters, open_folder, read_architecture
-from engines.torch_lora.network.device import MEASURED_FROM_PARAMETERS
-from engines.torch_lora.network.matrices import merges
 from engines.torch_lora.network.native import NativeNetwork
 from tests.engines.small_models import MakeModel
 
@@ -139,10 +136,6 @@ def test_needs_grow_as_they_should() -> None:
     assert needs(large.shape, "bfloat16").least < needs(large.shape, "float32").least
     doubled = needs(small.shape, "float32", stored_parameters=10**9)
     assert doubled.least == 6 * 10**9  # with less the engine refuses to open it
-    assert MERGED_BELOW_PARAMETERS == MEASURED_FROM_PARAMETERS and merges(
-        torch.device("cpu"), MERGED_BELOW_PARAMETERS - 1
-    )
-    assert not merges(torch.device("cpu"), MERGED_BELOW_PARAMETERS)
 
 
 def test_this_computer(tmp_path: Path) -> None:

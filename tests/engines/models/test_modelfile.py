@@ -62,7 +62,7 @@ def test_the_same_words(name: str, make_model: MakeModel, tmp_path: Path) -> Non
     folder = make_speaking(make_model, tmp_path / "model")
     (folder / "chat_template.jinja").write_text(TEMPLATES[name])
     tokenizer = ChatTokenizer(open_folder(folder))
-    found = modelfile.template_turns(tokenizer)
+    found = modelfile.chat_markup(tokenizer)
     template = found.template()
     bare = tokenizer.library.encode("").tokens
     bos = tokenizer.special["bos_token"] if tokenizer.special["bos_token"] in bare else ""

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from engines.facts import LARGE_PARAMETERS
 from engines.torch_lora.engine import Base
 from engines.torch_lora.network.adapter import Adapter
-from engines.torch_lora.network.device import MEASURED_FROM_PARAMETERS, skinny_linear
+from engines.torch_lora.network.device import skinny_linear
 from engines.torch_lora.network.matrices import linear, merges
 from engines.torch_lora.network.native import NativeNetwork
 from tests.engines.small_models import MakeModel
@@ -81,8 +82,8 @@ def test_an_adapter_beside_the_weights_changes_at_once(tiny: Path) -> None:
 
 
 def test_large_models_on_a_processor_are_not_copied() -> None:
-    assert merges(torch.device("cpu"), MEASURED_FROM_PARAMETERS - 1) and not merges(
-        torch.device("cpu"), MEASURED_FROM_PARAMETERS
+    assert merges(torch.device("cpu"), LARGE_PARAMETERS - 1) and not merges(
+        torch.device("cpu"), LARGE_PARAMETERS
     )
     assert merges(torch.device("cuda"), 10**9)
 

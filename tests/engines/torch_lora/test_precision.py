@@ -20,7 +20,7 @@ PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w
 @pytest.fixture
 def bf16(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A processor for which bf16 is the faster format."""
-    monkeypatch.setattr(device, "MEASURED_FROM_PARAMETERS", 0)
+    monkeypatch.setattr(device, "LARGE_PARAMETERS", 0)
     monkeypatch.setattr(device, "bf16_is_faster", lambda threads: True)
     yield
 

@@ -1,4 +1,4 @@
-"""A result: what is signed, what is believed, and what playing it again is compared by."""
+"""A result: what is signed, what is believed, and the commands that repeat it."""
 
 from __future__ import annotations
 
@@ -133,8 +133,11 @@ def test_what_verify_says(made: Result) -> None:
     said = "\n".join(cli._said(found, ME.key.hex()))
     assert f"{ME.name}, that is this node, wrote this" in said and "Solves 50 of 100 new puzzles, 20" in said
     assert "42.2 to 57.8 %" in said and made.base.sha256 in said
-    hostile = changed(made, skill="Mails\x1b[2J", day="\x1b[2J")
-    assert "\x1b" not in "\n".join(cli._said(result.verify(result.sign(hostile, ME)), ""))
+    assert said.endswith("\n".join(f"  {words}" for words in made.repeat))
+    recipe = msgspec.structs.replace(made.played[0], recipe="x; rm -rf ~ \x1b[2J")
+    hostile = changed(made, skill="Mails\x1b[2J", day="\x1b[2J", played=(recipe,), repeat=("rm -rf /",))
+    said = "\n".join(cli._said(result.verify(result.sign(hostile, ME)), ""))
+    assert "\x1b" not in said and "'x; rm -rf ~ " in said and "rm -rf /" not in said, "copied, it is one word"
 
 
 def test_a_skills_result_names_it_and_what_one_constant_answer_gets(made: Result) -> None:
@@ -208,32 +211,8 @@ def test_a_place_that_never_ends_is_not_read(tmp_path: Path) -> None:
             result.read(place)
 
 
-def test_what_must_be_equal_and_what_may_differ(made: Result) -> None:
-    def last(share: float) -> Result:
-        return changed(made, curve=(made.curve[0], msgspec.structs.replace(made.curve[1], pass_at_1=share)))
-
-    def settings_(**fields: Any) -> Result:
-        return changed(made, played=(msgspec.structs.replace(made.played[0], **fields),))
-
-    same = result.compare(made, made)
-    assert same.agrees and same.equal == 2 and same.apart == 0
-    near, far = result.compare(made, last(0.56)), result.compare(made, last(0.62))
-    assert near.agrees and near.equal == 1 and round(near.allowed, 3) == 0.111
-    assert not far.agrees and round(far.apart, 2) == 0.12
-    assert result.compare(made, settings_(threads=1, engine="llamacpp", seed=9)).agrees
-    for other, why in (
-        (settings_(learning_rate=1.0), "learning_rate"),
-        (changed(made, questions_mark="ffffffff"), "other kinds of puzzles"),
-        (changed(made, base=msgspec.structs.replace(made.base, sha256="0" * 64)), "base model"),
-    ):
-        with pytest.raises(ResultError, match=why):
-            result.compare(made, other)
-
-
 def test_what_cannot_be_played_again_says_why(made: Result, tmp_path: Path) -> None:
     assert result.why_not_repeatable(made) == ""
     with_peers = learned(tmp_path, (settings(), 2), peers=2)
     assert with_peers.from_peers == 4 and "other models' answers" in result.why_not_repeatable(with_peers)
     assert "puzzles of version" in result.why_not_repeatable(changed(made, questions="0.0.1/1"))
-    long = msgspec.structs.replace(made.played[0], last_round=10**9)
-    assert "too long" in result.why_not_repeatable(changed(made, played=(long,)))

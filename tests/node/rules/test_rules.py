@@ -32,7 +32,6 @@ CALM = DesktopFacts(
     on_battery=False,
     saver=False,
     full_screen=False,
-    exclusive_app="",
     cpu_others=0.02,
     gpu_others=0.0,
     memory_free=0.6,
@@ -40,7 +39,7 @@ CALM = DesktopFacts(
     temperature_c=50.0,
     too_hot=False,
 )
-ALL_RULES = RuleSettings(exclusive_apps=("doom",))
+ALL_RULES = RuleSettings()
 KINDS = {cause.unknown: cause.reason for cause in (*POWER_CAUSES, *LOAD_CAUSES)}
 
 
@@ -99,8 +98,6 @@ OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (Reason.SAVER_UNKNOWN, facts(saver=None), ALL_RULES),
     (Reason.IN_USE, facts(idle_s=179.0), ALL_RULES),
     (Reason.USE_UNKNOWN, facts(idle_s=None), ALL_RULES),
-    (Reason.EXCLUSIVE_APP, facts(exclusive_app="doom"), ALL_RULES),
-    (Reason.APPS_UNKNOWN, facts(exclusive_app=None), ALL_RULES),
     (Reason.FULL_SCREEN, facts(full_screen=True), ALL_RULES),
     (Reason.SCREEN_UNKNOWN, facts(full_screen=None), ALL_RULES),
     (Reason.MEMORY, facts(memory_free=0.04), ALL_RULES),
@@ -179,7 +176,6 @@ def test_the_first_of_several_obstacles_is_told() -> None:
         (facts(saver=None), {"with_saver": True}),
         (facts(idle_s=0.0), {"contribute_when_idle": False}),
         (facts(idle_s=None), {"contribute_when_idle": False}),
-        (facts(exclusive_app="doom"), {"exclusive_apps": ()}),
         (facts(full_screen=True), {"during_full_screen": True}),
         (facts(memory_free=0.01, memory_stalled=0.9), {"memory_limit": None}),
         (facts(temperature_c=120.0, too_hot=True), {"temperature_limit_c": None}),
@@ -195,10 +191,9 @@ def test_every_rule_can_be_switched_off(seen: DesktopFacts, off: dict[str, objec
 def test_what_a_computer_does_not_have_is_not_unknown() -> None:
     bare = DesktopFacts(
         idle_s=500.0,
-        exclusive_app="",
         cpu_others=0.0,
         memory_free=0.5,
-        absent=frozenset(FACT_NAMES) - {"idle_s", "exclusive_app", "cpu_others", "memory_free"},
+        absent=frozenset(FACT_NAMES) - {"idle_s", "cpu_others", "memory_free"},
     )
     assert decide(at(0), bare, ALL_RULES, None).run
     assert decide(at(0), DesktopFacts(), ALL_RULES, None).reason is Reason.POWER_UNKNOWN
@@ -441,7 +436,6 @@ seen = st.builds(
     on_battery=st.sampled_from([None, False, False, False, True]),
     saver=st.sampled_from([None, False, False, False, True]),
     full_screen=st.sampled_from([None, False, False, False, True]),
-    exclusive_app=st.sampled_from([None, "", "", "", "doom"]),
     cpu_others=shares,
     gpu_others=shares,
     memory_free=shares,
@@ -464,7 +458,6 @@ chosen = st.builds(
     on_battery=st.booleans(),
     with_saver=st.booleans(),
     during_full_screen=st.booleans(),
-    exclusive_apps=st.sampled_from([(), ("doom",)]),
     cpu_limit=st.none() | st.floats(0.01, 1),
     gpu_limit=st.none() | st.floats(0.01, 1),
     memory_limit=st.none() | st.floats(0.01, 0.3),
@@ -499,7 +492,6 @@ def test_a_node_never_runs_while_the_computer_is_in_use(rules: RuleSettings, ste
             assert looked.idle_s is not None and looked.idle_s >= rules.idle_s
         assert rules.on_battery or looked.on_battery is False or "on_battery" in looked.absent
         assert rules.during_full_screen or looked.full_screen is not True
-        assert not (rules.exclusive_apps and looked.exclusive_app)
         assert not rules.orders.paused
 
 

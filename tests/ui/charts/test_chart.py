@@ -127,14 +127,7 @@ def test_the_curve_is_told_in_words_and_exported_as_it_is(qtbot: QtBot, light: T
     assert len(rows) == 17 and float(rows[-1]["pass_at_1"]) == views.learning().curve[-1].share
     curve._choose(TRAINING)
     rows = list(csv.DictReader(io.StringIO(curve.csv())))
-    assert len(rows) == 160 and set(rows[0]) == {
-        "round",
-        "time",
-        "train_solved",
-        "solved",
-        "answered",
-        "seconds",
-    }
+    assert len(rows) == 160 and {"round", "at", "train_solved", "solved", "answered"} <= set(rows[0])
     assert "Practice answers right" in curve.chart.accessibleName()
 
 

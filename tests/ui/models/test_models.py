@@ -453,14 +453,14 @@ def test_what_was_learned_is_taken_along(
     assert "Export: Starter" in shown(page) and "Export: Qwen3 0.6B" not in shown(page)
     menu = page._rows[SMALLER]._export.menu()
     monkeypatch.setenv("PATH", str(tmp_path))
-    ollama, studio, into_ollama, gguf, peft = menu.actions()
+    studio, into_ollama, ollama, gguf, adapter, peft, merged = menu.actions()
     menu.aboutToShow.emit()
     assert not studio.isVisible() and not into_ollama.isVisible(), "where there is no such program"
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
     gguf.trigger()
     assert asked == []
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/home/ada")
-    for one in (ollama, gguf, peft):
+    for one in (ollama, gguf, adapter, peft, merged):
         one.trigger()
     (tmp_path / ".lmstudio" / "models").mkdir(parents=True)
     menu.aboutToShow.emit()
@@ -469,8 +469,7 @@ def test_what_was_learned_is_taken_along(
     into = "/home/ada/SmolLM2-135M-Instruct-shoal-40-"
     assert asked == [
         ("export", SMALLER, "ollama", f"{into}ollama"),
-        ("export", SMALLER, "ollama", f"{into}ollama"),
-        ("export", SMALLER, "peft", f"{into}peft"),
+        *(("export", SMALLER, form, f"{into}{form}") for form in ("ollama", "gguf", "peft", "merged")),
         (
             "export",
             SMALLER,

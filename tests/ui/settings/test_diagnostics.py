@@ -84,7 +84,8 @@ def planted(tmp_path: Path) -> View:
     (tmp_path / "logs").mkdir()
     for name in ("node.log", "trainer.log", "window.log", "relay.log"):
         (tmp_path / "logs" / name).write_text(f"{name} begins\n{everything}\n{Path.home()}/x\n")
-    (tmp_path / "settings.json").write_text(json.dumps({"exclusive_apps": ["Diary of Ada"], "idle_s": 61}))
+    (tmp_path / "settings.json").write_text(json.dumps({"idle_s": 61}))
+    (tmp_path / "window.json").write_text(json.dumps({"serve_allows": ["app://diary-of-ada"]}))
     (tmp_path / "identity").write_bytes(KEY.seed())
     (tmp_path / "identity.json").write_text('{"secret": "opensesame"}')
     (tmp_path / "relays.json").write_text(json.dumps(SECRETS["an invite"]))
@@ -111,7 +112,7 @@ def test_the_report_holds_no_planted_secret(planted: View) -> None:
     assert sections >= {"about", "doctor", "settings", "events", "data", *logs}
     for what, secret in TELLING.items():
         assert secret not in text, what
-    assert str(Path.home()) + "/" not in text and "Diary" not in text
+    assert str(Path.home()) + "/" not in text and "diary" not in text
     assert not any(said in text for texts in views.QUESTIONS.values() for said in texts), "no answers"
     assert '"idle_s": 61' in text and "torch-cpu" in text and "node.log begins" in text
     assert text.count(HIDDEN) > 50

@@ -1,9 +1,8 @@
-"""The window whose data folder is moved, and the one that removes everything."""
+"""The window that opens another data folder, and the one that removes everything."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,17 +13,16 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QMessageBox,
-    QProgressDialog,
-    QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from app.common import home as place
 from app.desktop.login import LinuxAutostart
 from app.node.data import removal
+from app.node.record.errors import NodeError
 from app.ui.frame.frame import Actions
 from app.ui.settings.storage import Storage, removal_text, target
-from app.ui.shell import data_folder, login
+from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 
 
@@ -58,62 +56,16 @@ def desktop(qapp: QApplication, home: Path, autostart: LinuxAutostart) -> Iterat
     made.window.deleteLater()
 
 
-def test_moved_it_opens_again_there(
+def test_another_folder_is_opened_and_nothing_copied(
     desktop: Desktop, autostart: LinuxAutostart, home: Path, tmp_path: Path
 ) -> None:
     autostart.turn_on([sys.executable, "window", "--background", "--home", str(home)])
-    desktop.window.go("skills")
-    desktop.move_data(tmp_path / "new")
-    assert (
-        tmp_path / "new" / "models" / "curve"
-    ).stat().st_size == 3_000_000 and place.home() == tmp_path / "new"
+    with pytest.raises(NodeError, match="can't be the data folder"):
+        desktop.use_folder(home / "settings.json")
+    desktop.use_folder(tmp_path / "new")
+    assert place.home() == tmp_path / "new" and (home / "models" / "curve").stat().st_size == 3_000_000
     assert desktop.again == [], "the next window finds it by itself"
-    assert '"skills"' in (tmp_path / "new" / "window-state.json").read_text(), "and opens where one was"
     assert autostart.command() is not None and "--home" not in (autostart.command() or [])
-    desktop._remember()
-    assert not home.exists(), "nothing is written into the old folder any more"
-
-
-def test_what_cannot_be_moved_stays_and_is_said(
-    desktop: Desktop, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(QMessageBox, "warning", lambda *args: said.append(args[-1]))
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").touch()
-    desktop.move_data(tmp_path / "full")
-    assert "t empty" in said[0] and (home / "models" / "curve").exists() and desktop.again == []
-
-
-def test_a_copy_can_be_stopped(
-    home: Path, tmp_path: Path, desktop: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from app.node.data import moving
-
-    real_move, real_dialog = moving.move, data_folder._dialog
-    dialogs: list[QProgressDialog] = []
-    heard = threading.Semaphore(0)
-
-    def seen(parent: QWidget, text: str) -> QProgressDialog:
-        dialogs.append(real_dialog(parent, text))
-        dialogs[-1].canceled.connect(lambda: heard.release())
-        return dialogs[-1]
-
-    def stopped(to: Path, tell: moving.Tell, current: Path | None = None) -> Path:
-        def tell_and_stop(done: int, total: int) -> None:
-            for _ in range(
-                2 if done else 0
-            ):  # the window's thread has seen to the first when it hears the second
-                dialogs[0].canceled.emit()
-                assert heard.acquire(timeout=30)
-            tell(done, total)
-
-        return real_move(to, tell_and_stop, current)
-
-    monkeypatch.setattr(data_folder, "_dialog", seen)
-    monkeypatch.setattr(moving, "move", stopped)
-    assert data_folder.move(desktop.window, home, tmp_path / "new") is False
-    assert dialogs and place.home() == home and (home / "models" / "curve").exists()
 
 
 def test_everything_is_removed(
@@ -157,7 +109,12 @@ def test_the_card_tells_sizes_and_asks_first(
     assert "thesis.odt (not created by Shoal; it stays)" in said[0]
     for role in (roles.RejectRole, roles.AcceptRole):
         monkeypatch.setattr(QMessageBox, "exec", lambda box, role=role: choose(box, role))
-        buttons["Move …"].click()
-    assert asked == ["remove_all", ("move_data", tmp_path / "Shoal")]
-    assert target(tmp_path / "data") == tmp_path / "data" / "Shoal" and target(tmp_path / "none") != tmp_path
+        buttons["Use another folder …"].click()
+    assert asked == ["remove_all", ("use_folder", tmp_path / "Shoal")]
+    (home / "format.json").touch()
+    assert (
+        target(home) == home
+        and target(tmp_path / "data") == tmp_path / "data" / "Shoal"
+        and target(tmp_path / "none") != tmp_path
+    )
     assert "the program itself" in removal_text(removal.plan(home))
