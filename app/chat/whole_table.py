@@ -27,7 +27,7 @@ from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
 from app.sapo.sets.written import FILE_KINDS, Cell, table_file, xlsx_beside
-from app.skills.answering import answer
+from app.skills.answering import SkillAnswer, answer
 from app.skills.skill import Skill
 from engines.contract import Engine
 
@@ -316,11 +316,16 @@ def read_table(
 def ask_all(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
     """Returns the answer to each text and its probability; None for one that is longer than the model reads, ""
     where the reply has none."""
+    found = skill_answers(engine, skill, texts)
+    return [(None, 0.0) if one is None else (skill.read(one.text) or "", one.sure) for one in found]
+
+
+def skill_answers(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[SkillAnswer | None]:
+    """Returns the skill's answer to each text, None for one that is longer than the model reads."""
     fits = [len(text) <= MAX_TEXT for text in texts]
     prompts = [skill.prompt(text) for text, one in zip(texts, fits, strict=True) if one]
     said = iter(answer(engine, prompts, skill.labels, skill.max_tokens))
-    found = (next(said) if one else None for one in fits)
-    return [(None, 0.0) if one is None else (skill.read(one.text) or "", one.sure) for one in found]
+    return [next(said) if one else None for one in fits]
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.cli._frame import opener, reading_home, share
 from app.cli._terminal import TerminalLine, WrongUsage, json_line, report_failure, stop_quietly
+from app.common.text import safe_line
 
 if TYPE_CHECKING:
     from app.chat.whole_table import RowsDone, TableFound
@@ -42,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-least", type=float, default=0.0, metavar="P", help="leave answers below P %% blank"
     )
+    parser.add_argument(
+        "--least-sure", type=int, metavar="N", help="instead of OUT: the N texts of IN that it is least sure of"
+    )
     parser.add_argument("--restart", action="store_true", help="don't continue what an earlier run began")
     parser.add_argument("--words", metavar="A,B,C,D,E", help=argparse.SUPPRESS)
     parser.add_argument("--model", metavar="NAME", help="the base model, if several have learned it")
@@ -62,8 +66,8 @@ def main(args: argparse.Namespace) -> int:
 
     if (args.question is None) == (args.file is None):
         raise WrongUsage("Give a TEXT, or a table with --file IN.")
-    if args.file is not None and args.out is None:
-        raise WrongUsage("--file needs the name of the new table, --out OUT.")
+    if args.file is not None and (args.out is None) == (args.least_sure is None):
+        raise WrongUsage("--file needs the name of the new table, --out OUT, or --least-sure N.")
     data = reading_home(args)
     model = locate(full_name(args.model), data) if args.model else None
     if args.file is None:
@@ -71,7 +75,8 @@ def main(args: argparse.Namespace) -> int:
     from app.chat.whole_table import TableRefused
 
     with report_failure(args.json, EngineError, NodeError, kind=TableRefused):
-        return _label(args, find_skill(data, args.skill, model), data)
+        do = _label if args.out is not None else _least_sure
+        return do(args, find_skill(data, args.skill, model), data)
 
 
 def _ask(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
@@ -128,6 +133,27 @@ def _label(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
 
     engine = open_skill(known, data, opener(args))
     labelling.run(engine, load_skill(engine, data, known), tell)
+    return 0
+
+
+def _least_sure(args: argparse.Namespace, known: KnownSkill, data: Path) -> int:
+    """Prints the texts of a table of which the skill is least sure: their answers would teach it most."""
+    from app.chat.asking_about import ask_about
+    from app.chat.skills import open_skill
+    from app.chat.whole_table import read_table, text_columns
+    from app.sapo.sets.columns import join_cells
+
+    if args.least_sure < 1:
+        raise WrongUsage("--least-sure is a number of rows, 1 or more.")
+    heading = None if args.heading is None else args.heading == "yes"
+    _, grid = read_table(args.file.expanduser(), known.made.columns, heading, args.encoding)
+    places = text_columns(grid, args.text.split(",") if args.text else (), known.made.columns)
+    texts = [join_cells(grid.columns, places, row) for row in grid.rows]
+    for one in ask_about(open_skill(known, data, opener(args)), known.skill, texts, args.least_sure):
+        if args.json:
+            json_line(one)
+        else:
+            print(f"{100 * one.sure:3.0f} %  {safe_line(one.answer, 40):<16}  {safe_line(one.text, 90)}")
     return 0
 
 

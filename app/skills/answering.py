@@ -39,6 +39,14 @@ class AskedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     work: str = ""
 
 
+class LeastSure(msgspec.Struct, frozen=True, kw_only=True):
+    """A text without an answer, the skill's own one, and how sure it is of that, in [0, 1]."""
+
+    text: str
+    answer: str
+    sure: float
+
+
 def answer(
     engine: Engine, prompts_P: Sequence[Messages], labels: Sequence[str], max_tokens: int
 ) -> list[SkillAnswer | None]:

@@ -2381,6 +2381,34 @@ answer: a*b</translation>
    <translation>Mit Mitgliedern teilen</translation>
   </message>
   <message>
+   <source>From a table without answers: those that it is least sure of</source>
+   <translation>Aus einer Tabelle ohne Antworten: die, bei denen es am unsichersten ist</translation>
+  </message>
+  <message>
+   <source>Ask me about ten rows</source>
+   <translation>Frag mich nach zehn Zeilen</translation>
+  </message>
+  <message>
+   <source>Teach it these</source>
+   <translation>Diese beibringen</translation>
+  </message>
+  <message>
+   <source>A table without answers</source>
+   <translation>Eine Tabelle ohne Antworten</translation>
+  </message>
+  <message>
+   <source>It reads …</source>
+   <translation>Es liest …</translation>
+  </message>
+  <message>
+   <source>It is least sure of these. Pick what is right.</source>
+   <translation>Hier ist es am unsichersten. Wähl, was richtig ist.</translation>
+  </message>
+  <message>
+   <source>No row was found to ask about.</source>
+   <translation>Keine Zeile zum Fragen gefunden.</translation>
+  </message>
+  <message>
    <source>answer</source>
    <translation>Antwort</translation>
   </message>
@@ -2451,10 +2479,6 @@ answer: a*b</translation>
   <message>
    <source>The answers go into a new file beside it: {name}</source>
    <translation>Die Antworten kommen in eine neue Datei daneben: {name}</translation>
-  </message>
-  <message>
-   <source>It reads …</source>
-   <translation>Es liest …</translation>
   </message>
   <message>
    <source>Stopped. What's done is kept: label it again to continue.</source>

@@ -133,7 +133,7 @@ class SkillCard(Card):
             return LabelPanel(self._theme, self._ask, known)
         if which == "elsewhere":
             return ElsewherePanel(self._theme, self._ask, known)
-        return TeachPanel(known, self._read)
+        return TeachPanel(self._theme, self._ask, known, self._teach, self._read)
 
     def _turn_sharing(self) -> None:
         with suppress(OSError):

@@ -15,6 +15,7 @@ from app.ui.language.texts import counted, number, tr
 from app.ui.models.door import DoorPanel
 from app.ui.models.export_menu import ExportMenu
 from app.ui.skills.answering import RightAnswer, Teach
+from app.ui.skills.doubts import DoubtList
 from app.ui.theme import Theme
 from app.ui.view.view import Holdings
 from app.ui.widgets.pieces import Label, boxed, button, clear_layout, column, field, row, rule
@@ -124,9 +125,11 @@ class ElsewherePanel(SkillPanel):
 class TeachPanel(SkillPanel):
     """The rows that a skill has of each answer, and more rows from a file."""
 
-    def __init__(self, known: KnownSkill, read: Callable[[], None]) -> None:
+    def __init__(
+        self, theme: Theme, ask: Actions, known: KnownSkill, teach: Teach, read: Callable[[], None]
+    ) -> None:
         super().__init__()
-        self._counts = column(gap=4)
+        self._counts, doubts = column(gap=4), DoubtList(theme, ask, known, teach)
         more = button(
             tr("Add rows from a file"), read, hint=tr("A row that is there already gets the new answer")
         )
@@ -136,7 +139,7 @@ class TeachPanel(SkillPanel):
             "soft",
             wrap=True,
         )
-        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), gap=10))
+        self.setLayout(column(rule(), boxed(self._counts), row(about, more, gap=12, fill=0), doubts, gap=10))
         self.show_skill(known)
 
     def show_skill(self, known: KnownSkill) -> None:
