@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from app.bench.engine.peers import PROJECTIONS
+from app.learning.first_lesson import PER_STEP
 from app.node.record.settings import COMPLETIONS, Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -38,13 +40,15 @@ from app.skills.skill import Skill
 from engines.models.folder import read_settings
 from engines.opening import open_engine
 
-LESSON, ROUNDS, SHUFFLED, CONSTANT, LETTERS, EMBEDDINGS = ARMS = (
-    "lesson", "rounds", "shuffled", "constant", "letters", "embeddings",
+LESSON, ROUNDS, SHUFFLED, CONSTANT, LETTERS, EMBEDDINGS, PEFT = ARMS = (
+    "lesson", "rounds", "shuffled", "constant", "letters", "embeddings", "peft",
 )  # fmt: skip
 INSTANT, AFTER = "", "after the lesson"
 """When arms are asked that don't learn for a time, and those that have a lesson."""
 PROBED = 10
 """Rounds between two measurements on the rows aside, as in the app."""
+RATE, RANK = 2e-4, 16
+"""What people write for peft: the learning rate and rank of its examples."""
 _Reply = TypeVar("_Reply", bound=messages.Reply)
 
 
@@ -244,6 +248,57 @@ def embedded(folder: str, texts: Sequence[str]) -> Any:
     return torch.stack(found).numpy()
 
 
+def imitate(run: SkillRun, asking: Asking) -> None:
+    """Teaches the same rows to peft's LoRA by a plain loop; its answers are greedy."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.set_num_threads(run.threads)
+    torch.manual_seed(run.seed)
+    skill, tokenizer = asking.skill, cast(Any, AutoTokenizer.from_pretrained(run.model))
+    config = LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=PROJECTIONS, task_type="CAUSAL_LM")
+    model: Any = AutoModelForCausalLM.from_pretrained(run.model, dtype="auto")
+
+    def prompt_tokens(prompt: Any) -> list[int]:
+        text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+        tokens: list[int] = tokenizer(text, add_special_tokens=False).input_ids
+        return tokens
+
+    def said(question: str) -> str:
+        tokens = torch.tensor([prompt_tokens(skill.prompt(question))])
+        with torch.inference_mode():
+            out = model.generate(input_ids=tokens, max_new_tokens=skill.max_tokens, do_sample=False)
+        text: str = tokenizer.decode(out[0, tokens.shape[1] :], skip_special_tokens=True)
+        return text.strip()
+
+    model = get_peft_model(model, config)
+    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=RATE)
+    sequences = [
+        (
+            prompt_tokens(skill.prompt(one.question)),
+            tokenizer(f"{one.answer}{tokenizer.eos_token}", add_special_tokens=False).input_ids,
+        )
+        for one in skill.examples
+    ]
+    order = Random(run.seed)
+    asking.start()
+    while not asking.over:
+        some = order.sample(sequences, PER_STEP)
+        longest = max(len(first) + len(more) for first, more in some)
+        rows = [[*first, *more, *[0] * (longest - len(first) - len(more))] for first, more in some]
+        marks = [
+            [*[-100] * len(first), *more, *[-100] * (longest - len(first) - len(more))] for first, more in some
+        ]
+        model(input_ids=torch.tensor(rows), labels=torch.tensor(marks)).loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        if at := asking.due():
+            since = time.process_time(), time.monotonic()
+            asking.tell(at, [said(question) for question, _ in asking.rows], since)
+
+
 def main() -> None:
     run = msgspec.json.decode(sys.argv[1], type=SkillRun)
     asking = Asking(run)
@@ -259,6 +314,8 @@ def main() -> None:
     elif run.arm == EMBEDDINGS:
         asked_PF, rows_SF = (embedded(run.embeddings, some) for some in (texts, [text for text, _ in taught]))
         asking.tell(INSTANT, baseline.likeliest(rows_SF, [answer for _, answer in taught], asked_PF))
+    elif run.arm == PEFT:
+        imitate(run, asking)
     else:
         asyncio.run(learn(run, asking))
     print(msgspec.json.encode(asking.found).decode())
