@@ -14,7 +14,6 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("Wayland is asked on Linux only", allow_module_level=True)
 
-from app.desktop.apps import ExclusiveApps
 from app.desktop.choose import sources
 from app.desktop.facts import SourceError
 from app.desktop.wayland import QUIET_S, WaylandIdle
@@ -119,5 +118,5 @@ def test_one_without_the_protocol_and_one_that_refuses_are_unknown(compositor: C
 
 
 def test_a_wayland_session_asks_it_before_the_login_manager() -> None:
-    chosen = sources("linux", {"WAYLAND_DISPLAY": "wayland-7"}, ExclusiveApps())["idle_s"]
+    chosen = sources("linux", {"WAYLAND_DISPLAY": "wayland-7"})["idle_s"]
     assert chosen.name.index("GNOME") < chosen.name.index("Wayland") < chosen.name.index("login manager")

@@ -49,12 +49,10 @@ def measured(folder: Path, round_: int) -> None:
 def test_going_back_leaves_the_best_round_whole_and_nothing_later(folder: Path) -> None:
     measured(learned(folder, 8), 8)
     learned(folder, *range(9, 31))
-    (folder / checkpoint.LESSON_FOLDER / "round-000008").mkdir(parents=True)
     assert trained.back_to_best(folder.parents[1], folder, "mark") == 8
     (newest,) = checkpoint.newest_first(folder / "checkpoints")
     assert checkpoint.read(newest, "mark").round == 8
     assert (newest / "adapter_model.safetensors").read_bytes() == b"round 8"
-    assert not (folder / checkpoint.LESSON_FOLDER).exists(), "a lesson after a later round"
     learned(folder, 9)
     assert checkpoint.read(checkpoint.newest_first(folder / "checkpoints")[0], "mark").round == 9
 
