@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=1800, help="processor seconds of the newcomer (%(default)s)"
     )
-    parser.add_argument("--seeds", type=int, default=3, help="seeds 1, 2, ... (%(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="how many seeds (%(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="the first of them (%(default)s)")
     parser.add_argument("--questions", type=int, default=16, help="held-out ones of each family (%(default)s)")
     parser.add_argument("--home", type=Path, help="where the newcomer's model lies")
 
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace, tell: Tell) -> Figures:
     if unknown := set(arms) - {*ARMS}:
         raise BenchError(f"{min(unknown)!r} is no arm: choose from {', '.join(ARMS)}.")
     ends: dict[str, list[Figures]] = {arm: [] for arm in arms}
-    for seed in range(1, args.seeds + 1):
+    for seed in range(args.first, args.first + args.seeds):
         for number in (seed, seed + 1) if ATTACKED in arms else (seed,):
             kept(args.out / f"{number}-teachers", "taught.json", partial(_teach, args, number, tell))
         for arm in arms:
