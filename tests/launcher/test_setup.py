@@ -195,9 +195,8 @@ def test_without_a_network_one_sentence_and_the_next_start_goes_on(ready: Path, 
     code, out, err = finish(launch(ready, "run", **offline))
     assert (code, out) == (1, "")
     last = err.splitlines()[-1]
-    assert last.startswith(
-        "shoal: Shoal could not download its packages because the package server could not be reached"
-    )
+    assert last.startswith("shoal: Shoal could not download its packages because 127.0.0.1:")
+    assert "could not be reached" in last
     assert "start Shoal again" in last and "Traceback" not in err
     assert finish(launch(ready, "run"))[0] == 0
 

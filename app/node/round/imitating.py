@@ -119,7 +119,7 @@ def interleaved(some: Sequence[_Item], others: Sequence[_Item]) -> list[tuple[_I
     """Returns the items of both, each in its order and evenly spread; whether one is of the `others`.
 
     >>> "".join(item for item, _ in interleaved("ab", "123456"))
-    '12a345b6'
+    '1a234b56'
     """
     placed = [((at + 0.5) / len(some), False, item) for at, item in enumerate(some)]
     placed += [((at + 0.5) / len(others), True, item) for at, item in enumerate(others)]

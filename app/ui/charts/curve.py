@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSlider, QWidget
 
+from app.learning.evidence import SURE, odds_above
 from app.node.record.records import Probe, Round
 from app.sapo.probe import wilson
 from app.ui.charts.chart import Chart
@@ -139,9 +141,8 @@ class Curve(Card):
         )
         self._change.setVisible(len(curve) > 1)
         if len(curve) > 1:
-            points = 100 * (curve[-1].share - curve[0].share)
-            sure = 100 * (curve[-1].stderr ** 2 + curve[0].stderr ** 2) ** 0.5
-            if abs(points) < 2 * sure:
+            change = abs(curve[-1].share - curve[0].share)
+            if odds_above(change, math.hypot(curve[-1].stderr, curve[0].stderr)) < SURE:
                 self._change.say(tr("too early to tell"))
             else:
                 first, last = (number(100 * point.share) for point in (curve[0], curve[-1]))

@@ -34,7 +34,7 @@ def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
     def noted(what: str) -> Callable[..., None]:
         return lambda *values: pressed.append((what, *values))
 
-    names = ("check", "cancel", "decide", "hide")
+    names = ("check", "cancel_check", "decide", "hide")
     return UpdateActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
 
 
@@ -48,7 +48,7 @@ EXPECTED = {
 }
 
 
-VERBS = {"Check now": "check", "Cancel": "cancel"}
+VERBS = {"Check now": "check", "Cancel": "cancel_check"}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
