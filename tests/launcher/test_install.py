@@ -192,6 +192,10 @@ def test_a_wrong_clock_is_not_called_a_proxy(
         ),
         ("ERROR: No matching distribution found for uv==1 (from versions: none)", "server is out of order"),
         ("invalid peer certificate: UnknownIssuer", "PIP_CERT"),
+        (
+            "cause: Could not persist temporary file `/x`\n  cause: Operation not permitted (os error 1)",
+            "move Shoal's folder to another disk",
+        ),
     ],
 )
 def test_what_lasts_is_told_apart(said: str, words: str, tmp_path: Path) -> None:
@@ -250,3 +254,16 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_settings_of_a_mirror(
     sentence = install.explain_failure([said], Path("log"))
     assert f"because {named} could not be reached" in sentence and "secret" not in sentence
     assert "PIP_INDEX_URL" in sentence and "UV_DEFAULT_INDEX" in sentence
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no lib64")
+def test_a_disk_without_links_gets_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As exFAT refuses them (ENOSYS)."""
+    unlinked = (
+        "import os\ndef symlink(*a, **k): raise OSError(38, 'Function not implemented')\nos.symlink = symlink\n"
+    )
+    monkeypatch.setattr(environment, "_VENV", unlinked + environment._VENV)
+    assert environment._venv(sys.executable, tmp_path / "venv", "--without-pip") == ""
+    python = tmp_path / "venv" / "bin" / "python"
+    said = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True)
+    assert said.stdout.strip() == str(tmp_path / "venv") and not python.is_symlink()

@@ -310,10 +310,26 @@ def _make_venv(python: str, folder: Path) -> None:
     )
 
 
+_VENV = """
+import os, venv
+link = os.symlink
+def tolerant(to, at, **options):
+    try:
+        link(to, at, **options)
+    except OSError:
+        if to != "lib":
+            raise
+os.symlink = tolerant
+venv.main()
+"""
+"""The standard library's venv, without lib64, which nothing reads, where a disk (FAT, CIFS) has no links; the
+interpreter is copied there."""
+
+
 def _venv(python: str, folder: Path, *options: str) -> str:
     """Runs the standard library's venv. Returns "", or the last line of its error output."""
     done = subprocess.run(
-        [python, "-I", "-m", "venv", *options, str(folder)],
+        [python, "-I", "-c", _VENV, *options, str(folder)],
         env=mirror.without_pythons_own(os.environ),  # for its own pip, which it starts without -I
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

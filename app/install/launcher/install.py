@@ -83,6 +83,7 @@ UNREACHABLE = re.compile(
     r"error sending request|dns error|Could not connect|operation timed out|network connectivity is disabled|"
     r"HTTP status server error"
 )
+_NO_LINKS = re.compile(r"Could not persist temporary file .*\s*cause: .*\(os error (?:1|38|95)\)")
 OUT_OF_ORDER = re.compile(r"HTTP status server error \((\d+)")
 WRONG_DATE = re.compile(r"certificate (?:has )?expired|certificate (?:is )?not (?:yet )?valid")
 GARBLED = re.compile(
@@ -255,6 +256,11 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
         return (
             f"Shoal could not install its packages because the disk of {log.parent} is full; free some space "
             f"and {again}."
+        )
+    if _NO_LINKS.search(text):
+        return (
+            f"Shoal could not install its packages because the disk of {log.parent} knows no links (FAT and exFAT, "
+            f"as on sticks, don't); move Shoal's folder to another disk, and {again}."
         )
     if WRONG_DATE.search(text):
         return (
