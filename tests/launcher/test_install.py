@@ -209,7 +209,7 @@ def debian_python(folder: Path) -> Path:
         "#!/bin/sh\n"
         'case "$*" in\n'
         "  *--without-pip*) ;;\n"
-        '  *"-m venv"*) echo "ensurepip is not available"; exit 1 ;;\n'
+        '  *"venv.main"*) echo "ensurepip is not available"; exit 1 ;;\n'
         "esac\n"
         f'exec "{pythons.base_python()}" "$@"\n'
     )
@@ -259,9 +259,7 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_settings_of_a_mirror(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no lib64")
 def test_a_disk_without_links_gets_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As exFAT refuses them (ENOSYS)."""
-    unlinked = (
-        "import os\ndef symlink(*a, **k): raise OSError(38, 'Function not implemented')\nos.symlink = symlink\n"
-    )
+    unlinked = "import os\ndef symlink(*a, **k): raise OSError(38, 'not implemented')\nos.symlink = symlink\n"
     monkeypatch.setattr(environment, "_VENV", unlinked + environment._VENV)
     assert environment._venv(sys.executable, tmp_path / "venv", "--without-pip") == ""
     python = tmp_path / "venv" / "bin" / "python"

@@ -259,8 +259,8 @@ def explain_failure(said: Sequence[str], log: Path) -> str:
         )
     if _NO_LINKS.search(text):
         return (
-            f"Shoal could not install its packages because the disk of {log.parent} knows no links (FAT and exFAT, "
-            f"as on sticks, don't); move Shoal's folder to another disk, and {again}."
+            f"Shoal could not install its packages because the disk of {log.parent} knows no links (FAT and "
+            f"exFAT, as on sticks, don't); move Shoal's folder to another disk, and {again}."
         )
     if WRONG_DATE.search(text):
         return (
