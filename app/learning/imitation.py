@@ -36,8 +36,8 @@ ROWS_PER_QUESTION = 10
 PER_STEP, RATE = 8, 3e-4
 """Answers of an optimiser step, and its learning rate: that of RL steps would teach them too slowly."""
 EQUAL_SHARE = 0.5
-"""Share of the budget that all families with answers get alike: with a quarter, four of eight families got three
-quarters of all rows (LOG.md)."""
+"""Share of the budget that all families with answers get alike: with a quarter, three of eight families got
+most rows (LOG.md)."""
 MIN_ANSWERS, MIN_AUTHORS = 8, 2
 """Minimum answers of a family and level, and minimum independent authors unless one of them is vouched for."""
 MAX_ANSWERS = 48
