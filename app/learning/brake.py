@@ -4,7 +4,7 @@ It uses own answers only (the share that is right, by family and level, and the 
 peer can influence it; the price is that harm is found after it is done. Own rounds are collected in windows of
 WINDOW_ROUNDS. A window that is certainly (`evidence.SURE`) below the faded sum of those before it by more than
 FALL is a fall. Slow harm counts against one budget for the whole run: the faded sum is compared with the best
-that it ever was. Certainly lower at all: the share of peers' answers in the rounds halves, and doubles again
+that it ever was. Certainly lower by HALVES: the share of peers' answers in the rounds halves, and doubles again
 with every window that is not. Certainly lower by BUDGET: a fall. After a fall the model goes back to its best
 checkpoint and learns without peers, longer each time. Pure functions.
 """
@@ -22,8 +22,8 @@ from app.sapo.groups import GroupRecord
 WINDOW_ROUNDS = 5
 """Number of rounds in a window."""
 FALL, BUDGET, HALVES = 0.1, 0.05, 0.02
-"""Falls of a share that end learning from peers: at once, and in the whole run. What they miss and how often
-they are wrong is in LOG.md, from `tests/learning/test_brake.py`."""
+"""Falls of a share that end learning from peers: at once, and in the whole run. HALVES: one that halves
+the share of peers' answers. What they miss and how often they are wrong is in LOG.md."""
 FADES = 0.9
 """Factor on the past each time a window is added to it."""
 MIN_BEST = 40.0
