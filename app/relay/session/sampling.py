@@ -93,8 +93,8 @@ class Sampler:
         rng: Random,
         *,
         caps: Caps = Caps(),  # noqa: B008 (frozen)
-        remembered: int = 512,
-        askers: int = 20_000,
+        remembered: int = 2048,  # fewer than an archive has, and a newcomer gets the same groups again
+        askers: int = 10_000,
     ) -> None:
         self._window = window
         self._rng = rng
