@@ -43,7 +43,7 @@ MIN_ANSWERS, MIN_AUTHORS = 8, 2
 MAX_ANSWERS = 48
 """Maximum answers of a family in a round; at most half of them by one author."""
 JUDGED_AGAIN = 8
-"""Answers are judged again when one in so many groups is new."""
+"""A family's answers are judged again when at least one of this many groups came since the last time."""
 DONE_SHARE = 0.7
 """A family whose own answers are right this often is practised with peers' groups instead."""
 _FAST, _SLOW = 0.6, 0.9  # what is left of old observations after a round in which the family was taught
@@ -97,8 +97,8 @@ class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged:
-    """Remembers which answers of each family and level may be imitated. It judges them again, which takes
-    tenths of a second, once so many groups came that it could matter; newer ones wait until then."""
+    """Remembers which answers of each family and level may be imitated, because judging them takes tenths of a
+    second. Groups that came since are left out until there are enough of them (JUDGED_AGAIN)."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], tuple[frozenset[str], set[str], dict[str, list[str]]]] = {}
@@ -138,8 +138,9 @@ def families_with_answers(
 def deal_rows(
     rows: int, offers: Mapping[str, int], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Deals `rows` rows to families with so many answers on offer (`offers`): EQUAL_SHARE of them equally, the
-    rest PER_STEP at a time by Thompson draws of progress per token. A family that was never taught comes first.
+    """Returns how many of a round's `rows` each family gets. `offers`: number of answers that each has. A part
+    of the rows (EQUAL_SHARE) is dealt equally, the rest PER_STEP at a time by Thompson draws of progress per
+    token; a family that was never taught comes first.
 
     >>> fast, slow = (Evidence(n=40.0, mean=mean, m2=400.0) for mean in (-9.0, -3.0))
     >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, tokens=Evidence(n=40.0, mean=50.0))
@@ -149,7 +150,9 @@ def deal_rows(
     """
     left = min(rows, sum(offers.values()))
     equal = max(1, int(EQUAL_SHARE * left / max(1, len(offers))))
-    dealt = {family: min(equal, most, left) for family, most in offers.items()}
+    dealt = dict.fromkeys(offers, 0)
+    for family in draws.sample(list(offers), len(offers)):  # with fewer rows than families, others next time
+        dealt[family] = min(equal, offers[family], left - sum(dealt.values()))
 
     def drawn(family: str) -> float:
         if family not in before or not before[family].fast.n:

@@ -26,7 +26,7 @@ OPENS_RIGHT = 2
 """Right answers to the one question of a waiting family in a round with which it becomes active: with one in
 eight, most of its next groups would be all wrong."""
 TAUGHT_TURNS = 3
-"""Of so many rounds all but one ask a family that peers' answers teach, and one asks another."""
+"""One round of this many asks a waiting family that nobody's answers teach; the others ask one that they do."""
 MAX_ACTIVE, MAX_UNTAUGHT = 16, 8
 """Maximum active families, and up to how many families that nobody teaches are tried: a round has about eight
 questions."""

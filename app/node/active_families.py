@@ -199,7 +199,7 @@ class ActiveFamilies:
             return None
         taught = imitated.get(at.family)
         if taught is None or not taught.answers:
-            return f"New to the mix: {family_titles([at.family])}. It was right in it, and learns it now."
+            return f"New to the mix: {family_titles([at.family])}. It got some of it right by itself."
         if self._swarm is not None:
             self._swarm.thank_for_family(at.family)
         earlier = next((one for one in before.tried if one.family == at.family), None)

@@ -356,7 +356,7 @@ class TrainingRun:
         )
         played = await play_round(tools, self.state)
         if played.imitated.answers and played.state.round % WINDOW_ROUNDS == 0:
-            played = await recover_language(tools, played)
+            await recover_language(tools, self.state)
         return played
 
     async def _settle_families(self, played: PlayedRound, before: NodeState) -> None:

@@ -5712,8 +5712,8 @@ answer: a*b</translation>
    <translation>Neu dabei: {family}.</translation>
   </message>
   <message>
-   <source>It was right in it, and learns it now.</source>
-   <translation>Darin lag es richtig und übt es jetzt.</translation>
+   <source>It got some of it right by itself.</source>
+   <translation>Es löste einiges davon schon selbst.</translation>
   </message>
   <message>
    <source>It began with “{answer}”.</source>

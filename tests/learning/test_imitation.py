@@ -81,6 +81,12 @@ def test_rows_go_where_answers_become_likelier_and_all_families_get_some() -> No
     )
 
 
+def test_fewer_rows_than_families_are_still_no_more_rows() -> None:
+    many = {str(number): 48 for number in range(57)}
+    dealt = [deal_rows(10, many, {}, Random(seed)) for seed in (1, 2)]
+    assert [sum(one.values()) for one in dealt] == [10, 10] and dealt[0] != dealt[1], "others in the next round"
+
+
 def test_progress_is_seen_within_authors_and_only_on_answers_that_are_new() -> None:
     def answers(name: str, fresh: bool = True) -> list[PeerAnswer]:
         return [

@@ -140,7 +140,7 @@ class Round(Record, frozen=True, kw_only=True, tag="round"):
                 [f"{self.taken} more of {len(self.peers)} peer{'s' * (len(self.peers) != 1)}"]
                 * bool(self.peers)
             ),
-            *([f"{self.imitated} right answers of others imitated"] * bool(self.imitated)),
+            *([f"learned from {self.imitated} answers of others"] * bool(self.imitated)),
             f"{100 * self.train_solved:.0f} % right",
         ]
 

@@ -346,8 +346,8 @@ def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPromp
     questions_P = own_questions(before.curriculum, identity, number, count, make)
     spare_P: list[QuestionPrompt] = []
     if tools.trying is not None:
-        begun = curriculum.start(dict([tools.trying]))
         with contextlib.suppress(QuestionError):
+            begun = curriculum.start(dict([tools.trying]))
             spare_P = own_questions(begun, identity, number, 2, make, count)
     return questions_P, spare_P
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -23,7 +24,7 @@ from app.node.round.round import PlayedRound, RoundTools, max_answer_tokens, sup
 from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages
-from engines.contract import Batch
+from engines.contract import Batch, EngineError
 
 MAX_PERPLEXITY_RISE = 0.05
 """How much the perplexity of everyday replies may rise over its value before the first round."""
@@ -59,23 +60,23 @@ async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExampl
     return replace(played, state=msgspec.structs.replace(played.state, taught=True))
 
 
-async def recover_language(tools: RoundTools, played: PlayedRound) -> PlayedRound:
+async def recover_language(tools: RoundTools, before: NodeState) -> None:
     """Trains on small talk alone, at most MAX_RECOVERIES times, while the perplexity of everyday replies is
-    more than MAX_PERPLEXITY_RISE over its value before the first round. Returns the round with these steps.
-    Raises TrainerDied and EngineError."""
-    state, before = played.state, played.state.everyday
-    if not tools.engine.talks or not tools.remembered or before is None:
-        return played
-    order = Random(seeds.sampling_seed(tools.identity, state.round, "recovery"))
-    for _ in range(MAX_RECOVERIES):
-        found = await language.perplexity(tools.link)
-        if found is None or found <= (1 + MAX_PERPLEXITY_RISE) * before:
-            break
-        steps = [
-            Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / RECOVERY_STEPS))
-            for number in range(RECOVERY_STEPS)
-        ]
-        held = await language.add_small_talk(tools.link, tools.remembered, steps, order, IMITATION_RETENTION)
-        taken = await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
-        state = msgspec.structs.replace(state, steps=state.steps + taken.steps)
-    return replace(played, state=state)
+    more than MAX_PERPLEXITY_RISE over its value before the first round. `before`: the state before the round.
+    Does nothing if the engine refuses, as the round's own steps are taken. Raises TrainerDied."""
+    if not tools.engine.talks or not tools.remembered or before.everyday is None:
+        return
+    order = Random(seeds.sampling_seed(tools.identity, before.round + 1, "recovery"))
+    steps = [
+        Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / RECOVERY_STEPS))
+        for number in range(RECOVERY_STEPS)
+    ]
+    with suppress(EngineError):
+        for _ in range(MAX_RECOVERIES):
+            found = await language.perplexity(tools.link)
+            if found is None or found <= (1 + MAX_PERPLEXITY_RISE) * before.everyday:
+                return
+            held = await language.add_small_talk(
+                tools.link, tools.remembered, steps, order, IMITATION_RETENTION
+            )
+            await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))

@@ -71,7 +71,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     learning: bool | None = None
     """False while the teacher has paused training; None outside a class, or before it is known."""
     twin: bool | None = None
-    """Another computer shares with this key; True if this one should take a new one. None: there is none."""
+    """Whether this computer should take a new identity, because another one uses the same key (a copied data
+    folder); None: no other one does."""
 
 
 class _KeptMessage(msgspec.Struct, frozen=True):
