@@ -1276,7 +1276,7 @@
    <translation>Eigene</translation>
   </message>
   <message>
-   <source>Peers' puzzles</source>
+   <source>From others</source>
    <translation>Von anderen</translation>
   </message>
   <message>

@@ -134,10 +134,9 @@ def _listed(names: Sequence[str], most: int) -> str:
 def _rounds() -> Table:
     def right(one: Round) -> str:
         own = tr("{share} of {n}", share=percent(one.train_solved), n=number(one.answered))
-        if one.lesson_from:
+        if one.lesson_from and not one.own_groups:  # as earlier versions had
             families, names = _listed(family_titles(one.lesson_families), 2), _listed(one.lesson_from, 1)
-            taught = tr("{families}: lesson from {names}", families=families, names=names)
-            return f"{own}, {taught}" if one.own_groups else taught
+            return tr("{families}: lesson from {names}", families=families, names=names)
         return tr("first lesson: {n} of its own answers", n=number(one.lesson)) if one.lesson else own
 
     columns = [
@@ -145,7 +144,7 @@ def _rounds() -> Table:
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
         _number(tr("Own puzzles used"), lambda one: one.informative_own),
-        _number(tr("Peers' puzzles"), lambda one: one.taken),
+        _number(tr("From others"), lambda one: one.taken + one.imitated),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))
