@@ -3590,6 +3590,14 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
+   <source>Learned from {answers} answers of {whose} today.</source>
+   <translation>Hat heute aus {answers} Antworten von {whose} gelernt.</translation>
+  </message>
+  <message>
+   <source>Surely better since: {family}, {before} → {now} right.</source>
+   <translation>Seitdem sicher besser: {family}, {before} → {now} richtig.</translation>
+  </message>
+  <message>
    <source>{what}: {line}</source>
    <translation>{what}: {line}</translation>
   </message>
@@ -3644,6 +3652,17 @@ answer: a*b</translation>
   <message>
    <source>Guessing {answer} solves up to {share}.</source>
    <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
+  </message>
+  <message>
+   <source>{name} and {n} other</source>
+   <translation>{name} und {n} anderem</translation>
+  </message>
+  <message numerus="yes">
+   <source>{name} and {n} others</source>
+   <translation>
+    <numerusform>{name} und {n} anderem</numerusform>
+    <numerusform>{name} und {n} anderen</numerusform>
+   </translation>
   </message>
   <message>
    <source>Not started</source>
@@ -3784,6 +3803,10 @@ answer: a*b</translation>
   <message>
    <source>measuring on new puzzles</source>
    <translation>misst an neuen Rätseln</translation>
+  </message>
+  <message>
+   <source>It is too early to tell what they bring.</source>
+   <translation>Was sie bringen, lässt sich noch nicht sagen.</translation>
   </message>
   <message>
    <source>learning</source>
