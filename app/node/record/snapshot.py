@@ -125,9 +125,9 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """The port on which this computer runs a relay for its network; None if it does not."""
     relay_name: str = ""
     """The relay's address as shown to people; empty without a relay."""
-    bytes_per_hour: int | None = None
-    received_per_hour: int | None = None
-    """Bytes of all messages sent and received in the last 60 minutes; None before the first connection."""
+    bytes_per_hour: int = 0
+    received_per_hour: int = 0
+    """Bytes that connections to relays carried in the last hour, of this run and earlier ones."""
     messages: tuple[LoggedMessage, ...] = ()
     """The latest ten messages in each direction as sent, newest last, at most 64 KB. The secret in an `auth`
     message is left out."""

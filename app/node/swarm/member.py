@@ -37,7 +37,8 @@ from app.sapo.sets.question_set import QuestionSet, is_owners_set
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
 from app.swarm.client.receipts import ReceiptCounter
-from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.status import ConnectionStatus, Ledger, Status
+from app.swarm.client.traffic import TrafficCounter
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, keyring_key_name, open_identity
@@ -117,7 +118,8 @@ class SwarmMember:
         self._rng = Random()
         self._receipts = receipts
         self._thanked = ReceiptCounter(folder)
-        self.reporter = SwarmReporter(folder, recipe, self._thanked)
+        self._ledger = Ledger(TrafficCounter(folder))
+        self.reporter = SwarmReporter(folder, recipe, self._thanked, self._ledger)
         self._life: asyncio.Task[None] | None = None
 
     def open(
@@ -231,6 +233,7 @@ class SwarmMember:
         for task in ending:
             task.cancel()
         await asyncio.wait(ending, timeout=_CLOSE_S)
+        self._ledger.traffic.save(at_once=True)
         if self._outbox is not None:
             self._outbox.close()
 
@@ -295,6 +298,7 @@ class SwarmMember:
             tell=self._linked,
             thanked=self._thanked,
             handed=self._handed_out,
+            ledger=self._ledger,
         )
         self.reporter.joined(client.status.acknowledged, self.buffer.vouches_for_all)
         fetcher = PeerFetcher(
@@ -362,6 +366,7 @@ class SwarmMember:
     async def _keep_showing(self) -> None:
         while True:
             self._refresh()
+            self._ledger.traffic.save()
             await asyncio.sleep(_REFRESH_S)
 
     def _refresh(self) -> None:

@@ -90,12 +90,13 @@ class Client:
         rng: Random | None = None,
         thanked: ReceiptCounter | None = None,
         handed: Callable[[str], None] = lambda content: None,
+        ledger: Ledger | None = None,
     ) -> None:
         """`thanked` counts receipts; `handed` is called with a question set that the class hands out. Raises
         InviteError, a ValueError, for an invalid address, and ValueError if `relays` is empty."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
-        self.ledger = Ledger()
+        self.ledger = ledger or Ledger()
         """Traffic of the connection, for display to the owner."""
         self._rng = rng or Random()
         self._places = RelayEntries(relays, memory, self._rng)

@@ -216,10 +216,8 @@ class SwarmPage(Page):
         turned = counted("{n} turned away", "{n} turned away", refused)
         checked = tr("puzzles checked here")
         taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
-        rate = swarm.bytes_per_hour
-        hour, received = "–" if rate is None else size(rate), size(swarm.received_per_hour or 0)
-        got = tr("in the last hour; {size} received", size=received)
-        traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else got)
+        got = tr("in the last hour; {size} received", size=size(swarm.received_per_hour))
+        traffic.say(tr("Data sent"), size(swarm.bytes_per_hour), got)
 
 
 def taught(swarm: SwarmView) -> str:
