@@ -85,7 +85,9 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
         )
         one.add_argument("--at", metavar="URL", help="of a relay elsewhere")
         one.add_argument("--key", type=Path, metavar="FILE", help="the operator's key")
-        one.add_argument("--json", action="store_true", help="print the relay's answer as JSON")
+        one.add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="print the relay's answer as JSON"
+        )
 
 
 def operators(args: argparse.Namespace) -> frozenset[bytes]:

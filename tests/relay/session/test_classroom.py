@@ -235,7 +235,19 @@ def test_elsewhere_there_is_no_class() -> None:
 @pytest.fixture
 def school(tmp_path: Path) -> Iterator[dict[str, str]]:
     relay = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "relay", "--class", "--port", "0", "--state", str(tmp_path)],
+        [
+            sys.executable,
+            "-m",
+            "app.cli",
+            "relay",
+            "--class",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--state",
+            str(tmp_path),
+        ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -298,7 +310,7 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
         get(page.replace("/page", "/learning"), b"run=2")
 
 
-@pytest.mark.parametrize(("options", "let_in"), [(("--class",), 33), ((), 10)])
+@pytest.mark.parametrize(("options", "let_in"), [(("--class", "--host", "127.0.0.1"), 33), ((), 10)])
 def test_thirty_three_pupils_behind_one_school_address(options: tuple[str, ...], let_in: int) -> None:
     """Each counts for itself, as a key; at a relay that is no class ten new keys an hour still come from one
     address."""
