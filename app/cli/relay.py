@@ -98,7 +98,8 @@ def main(args: argparse.Namespace) -> int:
         joining = _joining.read_joining(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
         if args.classroom:
-            rules = msgspec.structs.replace(rules, teacher=teacher.token())
+            people = _operator.relay_folder(args) / teacher.PEOPLE_FILE
+            rules = msgspec.structs.replace(rules, teacher=teacher.token(), people=people)
         handout = _handout(args)
         seed = _operator.relay_key(args)
     except (AccessSetupError, ValueError) as error:

@@ -36,6 +36,7 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.sapo.sets.question_set import QuestionSet, is_owners_set
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
+from app.swarm.client.places import FILE
 from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus, Ledger, Status
 from app.swarm.client.traffic import TrafficCounter
@@ -210,8 +211,9 @@ class SwarmMember:
 
     def pause_fetching(self, paused: bool) -> None:
         self._resting = paused
-        if self._fetcher is not None:
+        if self._fetcher is not None and self._client is not None:
             self._fetcher.resting = paused
+            self._client.rest(paused)
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
@@ -294,7 +296,7 @@ class SwarmMember:
             invites,
             identity,
             outbox,
-            memory=self._folder / "relays.json",
+            memory=self._folder / FILE,
             tell=self._linked,
             thanked=self._thanked,
             handed=self._handed_out,
@@ -310,6 +312,7 @@ class SwarmMember:
             self._asked_for,
         )
         fetcher.resting = self._resting
+        client.rest(self._resting)
         fetcher.imitated = self._imitated
         self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
@@ -383,13 +386,15 @@ class SwarmMember:
 
     def _meet_class(self, status: Status) -> None:
         """Reports the model's skills to the class each time it connects."""
-        if status.in_class and not self._in_class:
+        in_class = status.in_class and status.connected
+        if in_class and not self._in_class:
             self.reporter.say(
-                "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
+                "You're in a class: its teacher sees your model's made-up name, its skills and whether it "
+                "learns, and can pause it."
             )
             if self._probe is not None:
                 self.report_probe(self._probe)
-        self._in_class = status.in_class
+        self._in_class = in_class
 
     def _handed_out(self, content: str) -> None:
         """Stores a question set handed out by the class, for the owner to look at."""

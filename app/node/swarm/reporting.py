@@ -12,7 +12,7 @@ import msgspec
 
 from app.common.text import rounded_duration
 from app.node.record import events
-from app.node.record.snapshot import SwarmView
+from app.node.record.snapshot import Peer, SwarmView
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import address_for_others, own_relays
 from app.sapo.families import FAMILIES
@@ -113,6 +113,7 @@ class SwarmReporter:
             relay=status.relay or "",
             sentence=sentence,
             in_class=status.in_class,
+            lesson_over=status.lesson_over,
             class_paused=status.learning is False,
             online=max(0, (status.peers or 1) - 1),
             ready=buffer.count_ready(self._recipe),
@@ -125,7 +126,7 @@ class SwarmReporter:
             received=fetcher.received,
             refused=dict(fetcher.refused),
             invite=self.invite(status),
-            peers=tuple(fetcher.peers.values()),
+            peers=self._peers(fetcher),
             open_port=self._open_port(status),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
             bytes_per_hour=sent,
@@ -135,6 +136,15 @@ class SwarmReporter:
         if view != self._view:
             self._view = view
             self._show(view)
+
+    def _peers(self, fetcher: PeerFetcher) -> tuple[Peer, ...]:
+        """The peers, with what was learned from each, or why nothing."""
+        buffer = fetcher.buffer
+        unused = buffer.why_unused(self._recipe, fetcher.peers)
+        return tuple(
+            msgspec.structs.replace(peer, learned=buffer.authors[key], unused=unused.get(key, ""))
+            for key, peer in fetcher.peers.items()
+        )
 
     def tell_figures(
         self, client: Client | None, fetcher: PeerFetcher | None, buffer: PeerBuffer, published: int, early: int

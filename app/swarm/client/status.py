@@ -66,7 +66,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     next_try_s: float | None
     in_class: bool = False
-    """True if the owner joined as a student and the relay serves a class."""
+    """True if the owner joined as a student, and the relay serves a class where one is connected."""
+    lesson_over: bool = False
+    """True once a class's lesson has ended; no relay is tried any more."""
     learning: bool | None = None
     """False while the teacher has paused training; None outside a class, or before it is known."""
     twin: bool | None = None

@@ -77,7 +77,7 @@ class Stat(Card):
         self._name, self._figure, self._meaning = (
             Label("", "caption"),
             Elided("", "figure"),
-            Elided("", "faint"),
+            Label("", "faint", wrap=True),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)
