@@ -7340,20 +7340,20 @@ answer: a*b</translation>
    <translation>versuche es in einer Minute noch einmal.</translation>
   </message>
   <message>
-   <source>Its answers rarely agree with your model's own.</source>
-   <translation>Seine Antworten passen selten zu denen deines Modells.</translation>
+   <source>They disagree too often.</source>
+   <translation>Sie widersprechen zu oft.</translation>
   </message>
   <message>
-   <source>They wait for the next rounds.</source>
-   <translation>Sie warten auf die nächsten Runden.</translation>
+   <source>They wait for their turn.</source>
+   <translation>Sie warten, bis sie dran sind.</translation>
   </message>
   <message>
-   <source>Your model can't do these kinds of puzzles yet.</source>
-   <translation>Diese Arten von Rätseln kann dein Modell noch nicht.</translation>
+   <source>Your model can't do them yet.</source>
+   <translation>Für dein Modell zu schwer.</translation>
   </message>
   <message>
-   <source>Rounds had enough others, or they came too late.</source>
-   <translation>Die Runden hatten genug andere, oder sie kamen zu spät.</translation>
+   <source>They came late or weren't needed.</source>
+   <translation>Zu spät oder nicht gebraucht.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>

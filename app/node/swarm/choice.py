@@ -96,7 +96,11 @@ def choose(
     if remembered is not None:
         if reached or not on_a_network(remembered):
             return SwarmChoice(source="remembered", invites=(_with(private, remembered),))
-        again = [_with(private, one.invite) for one in found if one.invite.relay == remembered.relay]
+        again = [
+            _with(private, msgspec.structs.replace(one.invite, room=remembered.room))
+            for one in found
+            if one.invite.relay == remembered.relay
+        ]
         if again:
             return SwarmChoice(source="remembered", invites=(*again, _with(private, remembered)))
         if remembered.room is not None:

@@ -54,10 +54,10 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the owner trusted every author: they came in a private swarm."""
 
 
-DOUBTED = "Its answers rarely agree with your model's own."
-IN_RESERVE = "They wait for the next rounds."
-OTHER_KINDS = "Your model can't do these kinds of puzzles yet."
-NOT_NEEDED = "Rounds had enough others, or they came too late."
+DOUBTED = "They disagree too often."
+IN_RESERVE = "They wait for their turn."
+OTHER_KINDS = "Your model can't do them yet."
+NOT_NEEDED = "They came late or weren't needed."
 
 
 class PeerBuffer:

@@ -155,12 +155,12 @@ class SwarmPage(Page):
                 Column(tr("Model"), lambda peer: tr(title(peer.model)) if peer.model else "–", wide=True),
                 Column(tr("Seen"), lambda one: ago(one.seen_at, time.time()), lambda one: one.seen_at or 0.0),
                 Column(tr("Received"), lambda one: number(one.groups), lambda one: one.groups, right=True),
-                Column(tr("Learned from"), learned_from, lambda one: one.learned, wide=True),
+                Column(tr("Learned from"), learned_from, lambda one: one.learned),
             ],
             sort=3,
         )
         self._table = Table(rows, tr("Peers"))
-        self._table.set_widths(0, 0, 110, 100, 0)
+        self._table.set_widths(0, 0, 100, 90, 240)
         self._helped, self._taught = Label("", "strong"), Label("", "strong", wrap=True)
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
@@ -226,7 +226,7 @@ class SwarmPage(Page):
 
 def learned_from(peer: Peer) -> str:
     """Returns how many of a peer's puzzles this model learned from, or 0 and why."""
-    return f"{number(peer.learned)} {translated(peer.unused)}".strip()
+    return number(peer.learned) + (f": {translated(peer.unused)}" if peer.unused else "")
 
 
 def why_nothing(swarm: SwarmView) -> str:
@@ -335,7 +335,11 @@ class RelayCard(Card):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._state, self._sentence, self._name = Label("", "good"), Elided("", "soft"), Elided("", "faint")
+        self._state, self._sentence, self._name = (
+            Label("", "good"),
+            Label("", "soft", wrap=True),
+            Elided("", "faint"),
+        )
         self._invite = QLineEdit()
         self._invite.setReadOnly(True)
         self._invite.setAccessibleName(tr("Invite"))
