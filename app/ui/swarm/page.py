@@ -218,7 +218,7 @@ class SwarmPage(Page):
         turned = (
             counted("{n} turned away", "{n} turned away", refused) if refused else tr("puzzles checked here")
         )
-        why = translated(why_nothing(swarm)) if not view.taken else ""
+        why = why_nothing(swarm) if not view.taken else ""
         taken.say(tr("Learned from"), number(view.taken), why or turned)
         got = tr("in the last hour; {size} received", size=size(swarm.received_per_hour))
         traffic.say(tr("Data sent"), size(swarm.bytes_per_hour), got)
@@ -233,9 +233,9 @@ def why_nothing(swarm: SwarmView) -> str:
     """Returns the sentence that says why nothing was learned from what came: of the peer that sent most, or the
     reason for which the latest was turned away; empty while nothing came."""
     if swarm.peers:
-        return max(swarm.peers, key=lambda one: one.groups).unused
+        return translated(max(swarm.peers, key=lambda one: one.groups).unused)
     latest = next(reversed(swarm.refused), "")
-    return next((one.sentence for one in IntakeReason if one == latest), "")
+    return next((translated(one.sentence) for one in IntakeReason if one == latest), "")
 
 
 def taught(swarm: SwarmView) -> str:
