@@ -1602,6 +1602,10 @@
    <translation>sagt der Lehrkraft, wie weit es ist</translation>
   </message>
   <message>
+   <source>tells the teacher whether it's learning</source>
+   <translation>sagt der Lehrkraft, ob es gerade lernt</translation>
+  </message>
+  <message>
    <source>asks for the teacher's questions</source>
    <translation>fragt nach den Fragen der Lehrkraft</translation>
   </message>
@@ -2840,17 +2844,6 @@ answer: a*b</translation>
     <numerusform>andere in diesem Schwarm</numerusform>
    </translation>
   </message>
-  <message numerus="yes">
-   <source>{n} turned away</source>
-   <translation>
-    <numerusform>{n} abgewiesen</numerusform>
-    <numerusform>{n} abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>puzzles checked here</source>
-   <translation>hier geprüfte Rätsel</translation>
-  </message>
   <message>
    <source>in the last hour; {size} received</source>
    <translation>in der letzten Stunde; {size} empfangen</translation>
@@ -2917,6 +2910,17 @@ answer: a*b</translation>
    <source>Shared</source>
    <translation>Geteilt</translation>
   </message>
+  <message numerus="yes">
+   <source>{n} turned away</source>
+   <translation>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
+  </message>
   <message>
    <source>Learned from</source>
    <translation>Gelernt aus</translation>
@@ -2961,8 +2965,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>Leave the class</source>
-   <translation>Klasse verlassen</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone now, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Es lernt jetzt alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -2993,10 +2997,6 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
-  </message>
-  <message>
    <source>Your model learns alone</source>
    <translation>Dein Modell lernt allein</translation>
   </message>
@@ -3005,12 +3005,12 @@ answer: a*b</translation>
    <translation>Dein Modell lernt mit anderen</translation>
   </message>
   <message>
-   <source>The teacher has paused everyone.</source>
-   <translation>Die Lehrkraft hat alle pausiert.</translation>
+   <source>The lesson has ended.</source>
+   <translation>Die Stunde ist zu Ende.</translation>
   </message>
   <message>
-   <source>You're in a class.</source>
-   <translation>Du bist in einer Klasse.</translation>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -3035,6 +3035,18 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
+   <source>Looking for your class</source>
+   <translation>Deine Klasse wird gesucht</translation>
   </message>
   <message>
    <source>{size} of disk space needed meanwhile; {free} free.</source>
@@ -4019,8 +4031,8 @@ answer: a*b</translation>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>This is a class. Its teacher sees your model's made-up name, its skills and whether it's learning, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es gerade lernt, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
   <message>
    <source>Press {button} again to agree.</source>
@@ -6479,8 +6491,8 @@ answer: a*b</translation>
    <translation>Du bist in einer Klasse:</translation>
   </message>
   <message>
-   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
+   <source>its teacher sees your model's made-up name, its skills and whether it learns, and can pause it.</source>
+   <translation>ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es lernt, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
@@ -6919,6 +6931,10 @@ answer: a*b</translation>
    <translation>Das Relay sagt: {msg}</translation>
   </message>
   <message>
+   <source>No lesson is running.</source>
+   <translation>Gerade läuft keine Stunde.</translation>
+  </message>
+  <message>
    <source>The relay says goodbye: {reason}</source>
    <translation>Das Relay verabschiedet sich: {reason}</translation>
   </message>
@@ -7345,6 +7361,22 @@ answer: a*b</translation>
   <message>
    <source>try again in a minute.</source>
    <translation>versuche es in einer Minute noch einmal.</translation>
+  </message>
+  <message>
+   <source>They disagree too often.</source>
+   <translation>Sie widersprechen zu oft.</translation>
+  </message>
+  <message>
+   <source>They wait for their turn.</source>
+   <translation>Sie warten, bis sie dran sind.</translation>
+  </message>
+  <message>
+   <source>Your model can't do them yet.</source>
+   <translation>Für dein Modell zu schwer.</translation>
+  </message>
+  <message>
+   <source>They came late or weren't needed.</source>
+   <translation>Zu spät oder nicht gebraucht.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>
