@@ -109,7 +109,7 @@ def relay_key(args: argparse.Namespace) -> bytes:
 
     if args.relay_key is not None:
         return _load_or_make_key(args.relay_key)
-    return _load_or_make_key((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
+    return _load_or_make_key((args.state or home(args.home) / "relay") / RELAY_KEY_FILE)
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:

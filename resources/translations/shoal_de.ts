@@ -2186,6 +2186,10 @@
    <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
+   <source>Shoal is open already. Its window comes to the front.</source>
+   <translation>Shoal ist schon offen. Sein Fenster kommt nach vorn.</translation>
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
   </message>
