@@ -2190,6 +2190,10 @@
    <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
+   <source>Shoal is open already. Its window comes to the front.</source>
+   <translation>Shoal ist schon offen. Sein Fenster kommt nach vorn.</translation>
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
   </message>
@@ -3343,6 +3347,10 @@ answer: a*b</translation>
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>Here it learns {pace}.</source>
+   <translation>Hier lernt es {pace}.</translation>
+  </message>
+  <message>
    <source>{n} round</source>
    <translation>{n} Runde</translation>
   </message>
@@ -3913,8 +3921,8 @@ answer: a*b</translation>
    <translation>Mit wem</translation>
   </message>
   <message>
-   <source>With an invite</source>
-   <translation>Mit einer Einladung</translation>
+   <source>With an invite or six words</source>
+   <translation>Mit einer Einladung oder sechs Wörtern</translation>
   </message>
   <message>
    <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
@@ -4271,16 +4279,16 @@ answer: a*b</translation>
    <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
-   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
+   <source>Good at arithmetic, and reads many languages.</source>
+   <translation>Gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
    <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
-   <source>Meta's small model. Needs its licence accepted first.</source>
-   <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
+   <source>Reads and writes everyday texts in eight languages.</source>
+   <translation>Liest und schreibt Alltagstexte in acht Sprachen.</translation>
   </message>
   <message>
    <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
@@ -4291,20 +4299,20 @@ answer: a*b</translation>
    <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The largest of its kind; wants a graphics card or much memory.</source>
-   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+   <source>Reads and writes English best among those of its size; wants a graphics card or much memory.</source>
+   <translation>Liest und schreibt Englisch am besten in seiner Größe; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
    <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a large graphics card.</source>
-   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
+   <source>The strongest here, for texts and puzzles alike; wants a large graphics card.</source>
+   <translation>Das stärkste hier, für Texte wie für Rätsel; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
+   <source>Comes with Shoal. For puzzles alone: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Nur für Rätsel: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Starter</source>
