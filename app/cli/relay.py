@@ -183,7 +183,7 @@ def _handout(args: argparse.Namespace) -> str:
         return ""
     if not args.classroom:
         raise ValueError("--questions hands a question set out to a class: add --class.")
-    from app.sapo.sets.encodings import MAX_BYTES
+    from app.sapo.sets.bounds import MAX_BYTES
     from app.sapo.sets.question_set import check, encode
     from app.sapo.sets.tables import read
     from app.swarm.wire.limits import BATCH_FRAME, HANDOUT_CHARS
