@@ -2941,6 +2941,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>No answers came in this lesson</source>
+   <translation>In dieser Stunde kamen keine Antworten</translation>
+  </message>
+  <message>
    <source>They appear here with the first answer they share.</source>
    <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
   </message>
@@ -2965,8 +2969,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>What your model learned stays, and so do questions you added. It learns alone now, and sends nothing.</source>
-   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Es lernt jetzt alleine und sendet nichts.</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone from now on, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Ab jetzt lernt es alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>

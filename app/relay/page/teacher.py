@@ -188,7 +188,7 @@ def state_of(pupil: Pupil, learning: bool, online: bool) -> str:
     if not online:
         return f"away since {datetime.fromtimestamp(pupil.latest):%H:%M}"
     if not learning:
-        return "paused by you"
+        return "learning anyway" if pupil.rests is False else "paused by you"
     return {None: "connected", False: "learning", True: "taking a break"}[pupil.rests]
 
 
