@@ -8907,6 +8907,22 @@ answer: a*b</translation>
    <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -8927,10 +8943,6 @@ answer: a*b</translation>
    <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
-   <source>Take the table that it was made from.</source>
-   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
-  </message>
-  <message>
    <source>The answers to choose from are too many or too long.</source>
    <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
   </message>
@@ -8941,18 +8953,6 @@ answer: a*b</translation>
   <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
-  </message>
-  <message>
-   <source>Only {distinct} different questions are in it.</source>
-   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
-  </message>
-  <message>
-   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>It doesn't say which rows are kept aside.</source>
-   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
   </message>
   <message>
    <source>This question set comes from a newer version of Shoal.</source>
@@ -9021,6 +9021,18 @@ answer: a*b</translation>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
    <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
+   <source>{question} gets too long when its slots are filled:</source>
+   <translation>{question} wird zu lang, wenn die Lücken gefüllt sind:</translation>
+  </message>
+  <message>
+   <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben, eine Antwort {MAX_ANSWER}.</translation>
+  </message>
+  <message>
+   <source>Use shorter words, or fewer slots.</source>
+   <translation>Nimm kürzere Wörter oder weniger Lücken.</translation>
   </message>
   <message>
    <source>No slot stands in {question}.</source>
