@@ -114,7 +114,7 @@ def relay_folder(args: argparse.Namespace) -> Path:
     """Returns the folder for what a relay keeps, with or without --state."""
     from app.common.home import home
 
-    return Path(args.state) if args.state is not None else home() / "relay"
+    return Path(args.state) if args.state is not None else home(args.home) / "relay"
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:

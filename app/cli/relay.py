@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli import _joining, _operator
+from app.cli._frame import share
 from app.cli._terminal import WrongUsage, say
 from app.common.process.control import when_input_closes
 from app.common.text import bounded_integer
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --class: questions to hand out, a table or an exported set; pupils see them first",
     )
     parser.add_argument("--json", action="store_true", help="print a line for programs to a terminal too")
+    share(parser, home="the data folder, for the relay's key (also: SHOAL_HOME)")
     _joining.add_arguments(parser)
     _operator.add_options(parser)
     _operator.add_orders(parser)
@@ -181,7 +183,7 @@ def _handout(args: argparse.Namespace) -> str:
         return ""
     if not args.classroom:
         raise ValueError("--questions hands a question set out to a class: add --class.")
-    from app.sapo.sets.encodings import MAX_BYTES
+    from app.sapo.sets.bounds import MAX_BYTES
     from app.sapo.sets.question_set import check, encode
     from app.sapo.sets.tables import read
     from app.swarm.wire.limits import BATCH_FRAME, HANDOUT_CHARS

@@ -2190,6 +2190,10 @@
    <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
   </message>
   <message>
+   <source>Shoal is open already. Its window comes to the front.</source>
+   <translation>Shoal ist schon offen. Sein Fenster kommt nach vorn.</translation>
+  </message>
+  <message>
    <source>Open Shoal</source>
    <translation>Shoal öffnen</translation>
   </message>
@@ -3347,6 +3351,10 @@ answer: a*b</translation>
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>Here it learns {pace}.</source>
+   <translation>Hier lernt es {pace}.</translation>
+  </message>
+  <message>
    <source>{n} round</source>
    <translation>{n} Runde</translation>
   </message>
@@ -3606,6 +3614,14 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
+   <source>Learned from {answers} answers of {whose} today.</source>
+   <translation>Hat heute aus {answers} Antworten von {whose} gelernt.</translation>
+  </message>
+  <message>
+   <source>Surely better since: {family}, {before} → {now} right.</source>
+   <translation>Seitdem sicher besser: {family}, {before} → {now} richtig.</translation>
+  </message>
+  <message>
    <source>{what}: {line}</source>
    <translation>{what}: {line}</translation>
   </message>
@@ -3660,6 +3676,17 @@ answer: a*b</translation>
   <message>
    <source>Guessing {answer} solves up to {share}.</source>
    <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
+  </message>
+  <message>
+   <source>{name} and {n} other</source>
+   <translation>{name} und {n} anderem</translation>
+  </message>
+  <message numerus="yes">
+   <source>{name} and {n} others</source>
+   <translation>
+    <numerusform>{name} und {n} anderem</numerusform>
+    <numerusform>{name} und {n} anderen</numerusform>
+   </translation>
   </message>
   <message>
    <source>Not started</source>
@@ -3802,6 +3829,10 @@ answer: a*b</translation>
    <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
+   <source>It is too early to tell what they bring.</source>
+   <translation>Was sie bringen, lässt sich noch nicht sagen.</translation>
+  </message>
+  <message>
    <source>learning</source>
    <translation>lernt</translation>
   </message>
@@ -3894,8 +3925,8 @@ answer: a*b</translation>
    <translation>Mit wem</translation>
   </message>
   <message>
-   <source>With an invite</source>
-   <translation>Mit einer Einladung</translation>
+   <source>With an invite or six words</source>
+   <translation>Mit einer Einladung oder sechs Wörtern</translation>
   </message>
   <message>
    <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
@@ -4252,16 +4283,16 @@ answer: a*b</translation>
    <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
-   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
+   <source>Good at arithmetic, and reads many languages.</source>
+   <translation>Gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
    <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
-   <source>Meta's small model. Needs its licence accepted first.</source>
-   <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
+   <source>Reads and writes everyday texts in eight languages.</source>
+   <translation>Liest und schreibt Alltagstexte in acht Sprachen.</translation>
   </message>
   <message>
    <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
@@ -4272,20 +4303,20 @@ answer: a*b</translation>
    <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The largest of its kind; wants a graphics card or much memory.</source>
-   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+   <source>Reads and writes English best among those of its size; wants a graphics card or much memory.</source>
+   <translation>Liest und schreibt Englisch am besten in seiner Größe; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
    <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a large graphics card.</source>
-   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
+   <source>The strongest here, for texts and puzzles alike; wants a large graphics card.</source>
+   <translation>Das stärkste hier, für Texte wie für Rätsel; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
+   <source>Comes with Shoal. For puzzles alone: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Nur für Rätsel: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Starter</source>
@@ -8880,6 +8911,22 @@ answer: a*b</translation>
    <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -8900,10 +8947,6 @@ answer: a*b</translation>
    <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
-   <source>Take the table that it was made from.</source>
-   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
-  </message>
-  <message>
    <source>The answers to choose from are too many or too long.</source>
    <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
   </message>
@@ -8914,18 +8957,6 @@ answer: a*b</translation>
   <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
-  </message>
-  <message>
-   <source>Only {distinct} different questions are in it.</source>
-   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
-  </message>
-  <message>
-   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>It doesn't say which rows are kept aside.</source>
-   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
   </message>
   <message>
    <source>This question set comes from a newer version of Shoal.</source>
@@ -8994,6 +9025,18 @@ answer: a*b</translation>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
    <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
+   <source>{question} gets too long when its slots are filled:</source>
+   <translation>{question} wird zu lang, wenn die Lücken gefüllt sind:</translation>
+  </message>
+  <message>
+   <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben, eine Antwort {MAX_ANSWER}.</translation>
+  </message>
+  <message>
+   <source>Use shorter words, or fewer slots.</source>
+   <translation>Nimm kürzere Wörter oder weniger Lücken.</translation>
   </message>
   <message>
    <source>No slot stands in {question}.</source>

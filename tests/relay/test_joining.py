@@ -236,11 +236,17 @@ def test_behind_a_proxy_the_invite_has_its_address() -> None:
         (["--pow-bits", "99"], "0 to 28"),
         (["--access", "everybody"], "invalid choice"),
         (["--public", "relay.example"], "a port"),
+        (["--sate", "DIR"], "did you mean --state?"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(options: list[str], word: str) -> None:
     said = wrong("relay", "--host", NOWHERE, *options, typed=WORDS + "\n")
     assert word in said and "Traceback" not in said
+
+
+def test_the_key_of_a_relay_without_a_folder_lies_in_the_data_folder_that_was_named(tmp_path: Path) -> None:
+    assert inside.shoal("relay", "--home", tmp_path, "--host", NOWHERE).returncode == 1
+    assert (tmp_path / "relay" / "relay.key").exists()
 
 
 @pytest.mark.parametrize(
