@@ -72,8 +72,8 @@ def render(
         ("Connected now", f"{len(online & set(pupils))} of {len(pupils)}"),
         ("Puzzles solved, on average", f"{100 * mean:.0f} %" if marks else "not measured yet"),
         ("Answers shared", _count(sum(room.shared.values()))),
-        ("Answers that travelled", _count(sum(room.journeys.values()))),
-        ("Discoveries", _count(len(room.discoveries))),
+        ("Answers passed on", _count(sum(room.journeys.values()))),
+        ("Solved for the first time", _count(len(room.discoveries))),
     )
     return "".join(
         (
@@ -106,7 +106,7 @@ def render(
             "</section><div><section><h2>Whose answers went where</h2>",
             "<p>Answers that went from one to another; thicker is more</p>",
             _ring(room, pupils),
-            "</section><section><h2>Discoveries</h2><p>The first puzzle of a kind, newest first</p>",
+            "</section><section><h2>Solved for the first time</h2><p>A kind of puzzle each, newest first</p>",
             _discoveries(room.discoveries[::-1][:MAX_SHOWN], now),
             "</section></div></div></main><footer>",
             f"<span>Figures are renewed every {page.REFRESH_S} seconds</span>",
@@ -166,7 +166,7 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
         (pair, number) for pair, number in room.journeys.most_common() if pair[0] in place and pair[1] in place
     ][:_ARROWS]
     if not drawn:
-        return '<div class="empty">No answer has travelled yet.</div>'
+        return '<div class="empty">No answer has been passed on yet.</div>'
     most = drawn[0][1]
     arcs = "".join(
         f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
@@ -180,7 +180,7 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
         for key, (x, y) in place.items()
     )
     (a, b), number = drawn[0]
-    said = f"Most went from {node_name(a)} to {node_name(b)}: {number} groups of answers."
+    said = f"Most went from {node_name(a)} to {node_name(b)}: {number} puzzles with their answers."
     return (
         f'<svg class="ring" viewBox="-28 -4 156 108" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"

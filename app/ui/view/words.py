@@ -13,7 +13,7 @@ from app.models.catalogue import title
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.language.texts import number, percent, span, tr, translated
+from app.ui.language.texts import number, span, tr, translated
 from app.ui.view import engine_words
 from app.ui.view.view import NodeStatus, Step, View
 
@@ -242,12 +242,12 @@ def guess(family: str) -> tuple[float, str]:
 
 
 def guessing_sentence(family: str) -> str:
-    """Returns a sentence on the share of a family's puzzles that guessing solves; empty if that is less than a
-    fifth."""
+    """Returns a sentence on how many of a family's puzzles one and the same guess solves; empty if they are
+    less than a fifth."""
     share, answer = guess(family)
-    return (
-        tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
-    )
+    if not answer:
+        return ""
+    return tr("Always guessing {answer} solves {n} of 100 at most.", answer=tr(answer), n=number(100 * share))
 
 
 def meeting_point(swarm: SwarmView | None) -> str:
