@@ -147,6 +147,10 @@
    <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
+   <source>Levels get harder as it learns.</source>
+   <translation>Die Stufen werden schwerer, wenn es dazulernt.</translation>
+  </message>
+  <message>
    <source>Not tested yet</source>
    <translation>Noch nicht getestet</translation>
   </message>
@@ -1185,6 +1189,18 @@
    <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
+   <source>Answers to its own puzzles. There are fewer in a round with puzzles from others.</source>
+   <translation>Antworten auf eigene Rätsel. In einer Runde mit Rätseln von anderen sind es weniger.</translation>
+  </message>
+  <message>
+   <source>Its own puzzles with right and wrong answers. If all answers are alike, they teach nothing.</source>
+   <translation>Eigene Rätsel mit richtigen und falschen Antworten. Sind alle gleich, lehren sie nichts.</translation>
+  </message>
+  <message>
+   <source>Puzzles with answers from others that it learned from.</source>
+   <translation>Rätsel mit Antworten von anderen, aus denen es gelernt hat.</translation>
+  </message>
+  <message>
    <source>{n} row</source>
    <translation>{n} Zeile</translation>
   </message>
@@ -1252,8 +1268,8 @@
    <translation>Beim Üben richtig</translation>
   </message>
   <message>
-   <source>Own puzzles used</source>
-   <translation>Eigene</translation>
+   <source>Puzzles that taught it</source>
+   <translation>Lehrreiche Rätsel</translation>
   </message>
   <message>
    <source>From others</source>
@@ -1354,6 +1370,10 @@
   <message>
    <source>Search on this page</source>
    <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Sort a table by the column you're in</source>
+   <translation>Tabelle nach der Spalte sortieren, in der du bist</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1626,6 +1646,10 @@
    <translation>empfangen</translation>
   </message>
   <message>
+   <source>The relay is the computer that passes answers on between you and others.</source>
+   <translation>Das Relay ist der Computer, der Antworten zwischen dir und den anderen weitergibt.</translation>
+  </message>
+  <message>
    <source>No puzzle answers yet</source>
    <translation>Noch keine Rätselantworten</translation>
   </message>
@@ -1714,8 +1738,8 @@
    <translation>Die Gewichte des Modells</translation>
   </message>
   <message>
-   <source>The model stays here, in a swarm too. Only puzzle answers travel, as text.</source>
-   <translation>Das Modell bleibt hier, auch im Schwarm. Nur Rätselantworten reisen, als Text.</translation>
+   <source>The model stays here, in a swarm too. Only puzzle answers are shared, as text.</source>
+   <translation>Das Modell bleibt hier, auch im Schwarm. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Usage data</source>
@@ -3025,8 +3049,8 @@ answer: a*b</translation>
    <translation>Nicht verbunden</translation>
   </message>
   <message>
-   <source>to the relay at {address}</source>
-   <translation>mit dem Relay {address}</translation>
+   <source>to the relay at {address}, which passes answers on</source>
+   <translation>mit dem Relay {address}, das Antworten weitergibt</translation>
   </message>
   <message>
    <source>Others see you as {name}.</source>
@@ -3602,6 +3626,10 @@ answer: a*b</translation>
    <translation>{name} auf {device}, {dtype}</translation>
   </message>
   <message>
+   <source>Always guessing {answer} solves {n} of 100 at most.</source>
+   <translation>Wer immer „{answer}“ rät, löst höchstens {n} von 100.</translation>
+  </message>
+  <message>
    <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
    <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
   </message>
@@ -3668,10 +3696,6 @@ answer: a*b</translation>
   <message>
    <source>It learns on the graphics card, the fastest here.</source>
    <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
-  </message>
-  <message>
-   <source>Guessing {answer} solves up to {share}.</source>
-   <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
   </message>
   <message>
    <source>{name} and {n} other</source>
