@@ -8452,12 +8452,24 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
+   <source>The process that reads it doesn't start: {stderr}</source>
+   <translation>Der Prozess, der sie liest, startet nicht: {stderr}</translation>
+  </message>
+  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
   <message>
    <source>The chat template of {name} makes nothing of the prompt:</source>
    <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} can't be used ({why}):</source>
+   <translation>tokenizer.json von {name} ist nicht brauchbar ({why}):</translation>
+  </message>
+  <message>
+   <source>download the model again, or choose another.</source>
+   <translation>Lade das Modell noch einmal herunter oder wähle ein anderes.</translation>
   </message>
   <message>
    <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
@@ -8498,10 +8510,6 @@ answer: a*b</translation>
   <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
-  </message>
-  <message>
-   <source>tokenizer.json of {name} is damaged:</source>
-   <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
@@ -8844,6 +8852,22 @@ answer: a*b</translation>
    <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -8864,10 +8888,6 @@ answer: a*b</translation>
    <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
-   <source>Take the table that it was made from.</source>
-   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
-  </message>
-  <message>
    <source>The answers to choose from are too many or too long.</source>
    <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
   </message>
@@ -8878,18 +8898,6 @@ answer: a*b</translation>
   <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
-  </message>
-  <message>
-   <source>Only {distinct} different questions are in it.</source>
-   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
-  </message>
-  <message>
-   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>It doesn't say which rows are kept aside.</source>
-   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
   </message>
   <message>
    <source>This question set comes from a newer version of Shoal.</source>
@@ -8958,6 +8966,18 @@ answer: a*b</translation>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
    <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
+   <source>{question} gets too long when its slots are filled:</source>
+   <translation>{question} wird mit gefüllten Lücken zu lang:</translation>
+  </message>
+  <message>
+   <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben und eine Antwort {MAX_ANSWER}.</translation>
+  </message>
+  <message>
+   <source>Use shorter words, or fewer slots.</source>
+   <translation>Nimm kürzere Wörter oder weniger Lücken.</translation>
   </message>
   <message>
    <source>No slot stands in {question}.</source>
