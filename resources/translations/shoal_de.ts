@@ -1602,6 +1602,10 @@
    <translation>sagt der Lehrkraft, wie weit es ist</translation>
   </message>
   <message>
+   <source>tells the teacher whether it's learning</source>
+   <translation>sagt der Lehrkraft, ob es gerade lernt</translation>
+  </message>
+  <message>
    <source>asks for the teacher's questions</source>
    <translation>fragt nach den Fragen der Lehrkraft</translation>
   </message>
@@ -2184,6 +2188,10 @@
   <message>
    <source>Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
    <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Shoal is open already. Its window comes to the front.</source>
+   <translation>Shoal ist schon offen. Sein Fenster kommt nach vorn.</translation>
   </message>
   <message>
    <source>Open Shoal</source>
@@ -2840,17 +2848,6 @@ answer: a*b</translation>
     <numerusform>andere in diesem Schwarm</numerusform>
    </translation>
   </message>
-  <message numerus="yes">
-   <source>{n} turned away</source>
-   <translation>
-    <numerusform>{n} abgewiesen</numerusform>
-    <numerusform>{n} abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>puzzles checked here</source>
-   <translation>hier geprüfte Rätsel</translation>
-  </message>
   <message>
    <source>in the last hour; {size} received</source>
    <translation>in der letzten Stunde; {size} empfangen</translation>
@@ -2917,6 +2914,17 @@ answer: a*b</translation>
    <source>Shared</source>
    <translation>Geteilt</translation>
   </message>
+  <message numerus="yes">
+   <source>{n} turned away</source>
+   <translation>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
+  </message>
   <message>
    <source>Learned from</source>
    <translation>Gelernt aus</translation>
@@ -2935,6 +2943,10 @@ answer: a*b</translation>
     <numerusform>{n} weitere Art</numerusform>
     <numerusform>{n} weitere Arten</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>No answers came in this lesson</source>
+   <translation>In dieser Stunde kamen keine Antworten</translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -2961,8 +2973,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>Leave the class</source>
-   <translation>Klasse verlassen</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone from now on, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Ab jetzt lernt es alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -2993,10 +3005,6 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
-  </message>
-  <message>
    <source>Your model learns alone</source>
    <translation>Dein Modell lernt allein</translation>
   </message>
@@ -3005,12 +3013,12 @@ answer: a*b</translation>
    <translation>Dein Modell lernt mit anderen</translation>
   </message>
   <message>
-   <source>The teacher has paused everyone.</source>
-   <translation>Die Lehrkraft hat alle pausiert.</translation>
+   <source>The lesson has ended.</source>
+   <translation>Die Stunde ist zu Ende.</translation>
   </message>
   <message>
-   <source>You're in a class.</source>
-   <translation>Du bist in einer Klasse.</translation>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -3035,6 +3043,18 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
+   <source>Looking for your class</source>
+   <translation>Deine Klasse wird gesucht</translation>
   </message>
   <message>
    <source>{size} of disk space needed meanwhile; {free} free.</source>
@@ -3331,6 +3351,10 @@ answer: a*b</translation>
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>Here it learns {pace}.</source>
+   <translation>Hier lernt es {pace}.</translation>
+  </message>
+  <message>
    <source>{n} round</source>
    <translation>{n} Runde</translation>
   </message>
@@ -3590,6 +3614,14 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
+   <source>Learned from {answers} answers of {whose} today.</source>
+   <translation>Hat heute aus {answers} Antworten von {whose} gelernt.</translation>
+  </message>
+  <message>
+   <source>Surely better since: {family}, {before} → {now} right.</source>
+   <translation>Seitdem sicher besser: {family}, {before} → {now} richtig.</translation>
+  </message>
+  <message>
    <source>{what}: {line}</source>
    <translation>{what}: {line}</translation>
   </message>
@@ -3644,6 +3676,17 @@ answer: a*b</translation>
   <message>
    <source>Guessing {answer} solves up to {share}.</source>
    <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
+  </message>
+  <message>
+   <source>{name} and {n} other</source>
+   <translation>{name} und {n} anderem</translation>
+  </message>
+  <message numerus="yes">
+   <source>{name} and {n} others</source>
+   <translation>
+    <numerusform>{name} und {n} anderem</numerusform>
+    <numerusform>{name} und {n} anderen</numerusform>
+   </translation>
   </message>
   <message>
    <source>Not started</source>
@@ -3786,6 +3829,10 @@ answer: a*b</translation>
    <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
+   <source>It is too early to tell what they bring.</source>
+   <translation>Was sie bringen, lässt sich noch nicht sagen.</translation>
+  </message>
+  <message>
    <source>learning</source>
    <translation>lernt</translation>
   </message>
@@ -3878,8 +3925,8 @@ answer: a*b</translation>
    <translation>Mit wem</translation>
   </message>
   <message>
-   <source>With an invite</source>
-   <translation>Mit einer Einladung</translation>
+   <source>With an invite or six words</source>
+   <translation>Mit einer Einladung oder sechs Wörtern</translation>
   </message>
   <message>
    <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
@@ -3996,8 +4043,8 @@ answer: a*b</translation>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>This is a class. Its teacher sees your model's made-up name, its skills and whether it's learning, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es gerade lernt, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
   <message>
    <source>Press {button} again to agree.</source>
@@ -4236,16 +4283,16 @@ answer: a*b</translation>
    <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
-   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
+   <source>Good at arithmetic, and reads many languages.</source>
+   <translation>Gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
    <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
-   <source>Meta's small model. Needs its licence accepted first.</source>
-   <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
+   <source>Reads and writes everyday texts in eight languages.</source>
+   <translation>Liest und schreibt Alltagstexte in acht Sprachen.</translation>
   </message>
   <message>
    <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
@@ -4256,20 +4303,20 @@ answer: a*b</translation>
    <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The largest of its kind; wants a graphics card or much memory.</source>
-   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+   <source>Reads and writes English best among those of its size; wants a graphics card or much memory.</source>
+   <translation>Liest und schreibt Englisch am besten in seiner Größe; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
    <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a large graphics card.</source>
-   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
+   <source>The strongest here, for texts and puzzles alike; wants a large graphics card.</source>
+   <translation>Das stärkste hier, für Texte wie für Rätsel; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
+   <source>Comes with Shoal. For puzzles alone: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Nur für Rätsel: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Starter</source>
@@ -6456,8 +6503,8 @@ answer: a*b</translation>
    <translation>Du bist in einer Klasse:</translation>
   </message>
   <message>
-   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
+   <source>its teacher sees your model's made-up name, its skills and whether it learns, and can pause it.</source>
+   <translation>ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es lernt, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
@@ -6896,6 +6943,10 @@ answer: a*b</translation>
    <translation>Das Relay sagt: {msg}</translation>
   </message>
   <message>
+   <source>No lesson is running.</source>
+   <translation>Gerade läuft keine Stunde.</translation>
+  </message>
+  <message>
    <source>The relay says goodbye: {reason}</source>
    <translation>Das Relay verabschiedet sich: {reason}</translation>
   </message>
@@ -7322,6 +7373,22 @@ answer: a*b</translation>
   <message>
    <source>try again in a minute.</source>
    <translation>versuche es in einer Minute noch einmal.</translation>
+  </message>
+  <message>
+   <source>They disagree too often.</source>
+   <translation>Sie widersprechen zu oft.</translation>
+  </message>
+  <message>
+   <source>They wait for their turn.</source>
+   <translation>Sie warten, bis sie dran sind.</translation>
+  </message>
+  <message>
+   <source>Your model can't do them yet.</source>
+   <translation>Für dein Modell zu schwer.</translation>
+  </message>
+  <message>
+   <source>They came late or weren't needed.</source>
+   <translation>Zu spät oder nicht gebraucht.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>
@@ -8969,11 +9036,11 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{question} gets too long when its slots are filled:</source>
-   <translation>{question} wird mit gefüllten Lücken zu lang:</translation>
+   <translation>{question} wird zu lang, wenn die Lücken gefüllt sind:</translation>
   </message>
   <message>
    <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
-   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben und eine Antwort {MAX_ANSWER}.</translation>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben, eine Antwort {MAX_ANSWER}.</translation>
   </message>
   <message>
    <source>Use shorter words, or fewer slots.</source>

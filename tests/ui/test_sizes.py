@@ -21,7 +21,7 @@ from app.ui.widgets.selecting import Switch
 from tests.ui import pictures, views
 from tests.ui.geometry import faults
 
-SCREENS = [(1280, 720), (1366, 768)]
+SCREENS = [(1280, 720), (1366, 768), (1024, 700)]
 SIZES = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in SCREENS] + [MIN]
 SCENES = {name: (page, view) for name, page, view in pictures.scenes(None) if name != "models-crammed"}
 SCENES["overview-failed"] = ("overview", views.failed())
@@ -69,14 +69,15 @@ def test_why_it_waits_is_whole_in_the_smallest_window(spoken: MainWindow, scene:
     assert not faults(spoken)
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "{}x{}".format(*size))
-@pytest.mark.parametrize("scene", ["welcome", "welcome-model", "welcome-company"])
+@pytest.mark.parametrize("size", SIZES[:-1], ids=lambda size: "{}x{}".format(*size))
+@pytest.mark.parametrize("scene", ["welcome", "welcome-model", "welcome-company", "welcome-invite"])
 def test_the_first_steps_need_no_scrolling_on_a_small_screen(
     spoken: MainWindow, scene: str, size: tuple[int, int]
 ) -> None:
     spoken.resize(*size)
     _show(spoken, scene, *SCENES[scene])
     for one in spoken.findChildren(QPushButton):
+        assert one.isEnabled() or one.property("look") not in ("large", "second"), "grey, and nobody says why"
         if one.isVisible() and one.property("look") in ("large", "second"):
             bottom = one.mapTo(spoken, one.rect().bottomLeft()).y()
             assert bottom < spoken.height(), one.text()

@@ -138,12 +138,11 @@ def shared_summary(view: View) -> tuple[str, str]:
     if not swarm.connected:
         return tr("Nothing right now"), translated(swarm.sentence) or tr("Looking for a swarm.")
     where = {"relay": swarm.relay_name or swarm.relay or "–", "name": swarm.name or "–"}
-    if not swarm.given and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
+    if not swarm.given_ever and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
         answer = tr("No puzzle answers yet")
         why = tr("It signed in to {relay} with the made-up name {name}.", **where)
     else:
-        sent = size(swarm.bytes_per_hour or 0)
-        answer = tr("Puzzle answers, {size} in the last hour", size=sent)
+        answer = tr("Puzzle answers, {size} in the last hour", size=size(swarm.bytes_per_hour))
         why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
     return answer, " ".join(filter(None, (why, words.meeting_point(swarm))))
 

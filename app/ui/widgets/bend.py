@@ -72,16 +72,16 @@ class Stat(Card):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
             Label("", "caption"),
             Elided("", "figure"),
-            Elided("", "faint"),
+            Label("", "faint", wrap=True),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)
-        self.setLayout(column(self._name, self._figure, self._meaning, gap=3, margins=(18, 14, 18, 14)))
+        self.setLayout(column(self._name, self._figure, self._meaning, 1, gap=3, margins=(18, 14, 18, 14)))
 
     def say(self, name: str, figure: str, meaning: str) -> None:
         self._name.say(name)
