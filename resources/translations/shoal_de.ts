@@ -8571,12 +8571,24 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
+   <source>The process that reads it doesn't start: {stderr}</source>
+   <translation>Der Prozess, der sie liest, startet nicht: {stderr}</translation>
+  </message>
+  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
   <message>
    <source>The chat template of {name} makes nothing of the prompt:</source>
    <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} can't be used ({why}):</source>
+   <translation>tokenizer.json von {name} ist nicht brauchbar ({why}):</translation>
+  </message>
+  <message>
+   <source>download the model again, or choose another.</source>
+   <translation>Lade das Modell noch einmal herunter oder wähle ein anderes.</translation>
   </message>
   <message>
    <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
@@ -8617,10 +8629,6 @@ answer: a*b</translation>
   <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
-  </message>
-  <message>
-   <source>tokenizer.json of {name} is damaged:</source>
-   <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
