@@ -42,6 +42,9 @@ PER_STEP, RATE = 4, 3e-4
 many in a step taught half as much, and cost more of the everyday language (LOG.md)."""
 AT_ONCE, BLOCK = 3, 128
 """Families that share a round's budget, and the answers of a family before the next one's turn."""
+REHEARSED = 1 / 3
+"""Share of the budget for families that had their block: what is not rehearsed beside the next ones is
+forgotten (LOG.md)."""
 MIN_ANSWERS = 8
 """Minimum answers of a family and level."""
 MAX_ANSWERS = 48
@@ -152,9 +155,10 @@ def families_with_answers(
 def deal_rows(
     rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets: AT_ONCE of them share these. First come families
-    in the middle of a block, then those that were never taught, with the shortest answers first (they cost
-    least, and leave the least room for a slip), then the rest by Thompson draws of progress per token.
+    """Returns how many of a round's `rows` each family gets. AT_ONCE share them, but for what is REHEARSED:
+    first families in the middle of their block, then those that were never taught, the shortest answers first
+    (they cost least, and leave the least room for a slip). When all had a block, blocks go by Thompson draws of
+    progress per token.
 
     >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
     >>> gcd, lcm, aiw, bits = (
@@ -165,7 +169,7 @@ def deal_rows(
     >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, answers={"Ann": 128})
     >>> still, begun = msgspec.structs.replace(learns, fast=slow), FamilyTaught(level=0, answers={"Ann": 120})
     >>> deal_rows(80, [gcd, lcm, aiw, bits], {"gcd": learns, "lcm": still, "aiw": begun}, Random(1))
-    {'aiw': 8, 'bits': 36, 'gcd': 36}
+    {'gcd': 13, 'lcm': 13, 'aiw': 8, 'bits': 46}
     """
 
     def turn(one: FamilyAnswers) -> tuple[int, float]:
@@ -177,13 +181,19 @@ def deal_rows(
         mean, error = known.progress
         return 2, -draws.gauss(mean, error) / max(1.0, known.tokens.mean)
 
-    order, dealt = sorted((one for one in offered if one.answers), key=turn), Counter[str]()
+    some = [one for one in offered if one.answers]
+    order, dealt = sorted(some, key=turn), Counter[str]()
+    had = [one for one in some if one.family in before and before[one.family].count >= BLOCK]
+    if len(had) < len(some):
+        for one in had:
+            dealt[one.family] = min(len(one.answers), int(REHEARSED * rows / len(had)))
+        order = [one for one in order if one not in had]
     for place, one in enumerate(order):
         known, left = before.get(one.family), rows - dealt.total()
         room = BLOCK - known.count % BLOCK if known is not None else BLOCK
         share = math.ceil(left / max(1, min(AT_ONCE, len(order)) - place))
-        dealt[one.family] = min(len(one.answers), room, share)
-    for one in order:  # what is left, because a block ends or answers are few
+        dealt[one.family] += min(len(one.answers) - dealt[one.family], room, share)
+    for one in [*order, *had]:  # what is left, because a block ends or answers are few
         dealt[one.family] += min(len(one.answers) - dealt[one.family], rows - dealt.total())
     return dict(+dealt)
 

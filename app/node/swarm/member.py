@@ -108,6 +108,7 @@ class SwarmMember:
         self._resting = self._in_class = False
         self._probe: Probe | None = None
         self._early: deque[GroupRecord] = deque(maxlen=_EARLY)
+        self._keeping: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._fetcher: PeerFetcher | None = None
         self.buffer = PeerBuffer(self._now_ms, people=people)
@@ -396,7 +397,10 @@ class SwarmMember:
         self._in_class = in_class
 
     def _handed_out(self, content: str) -> None:
-        """Stores a question set handed out by the class, for the owner to look at."""
+        """Stores a question set handed out by the class, for the owner to look at. It is parsed in a
+        thread, and one at a time, however many come."""
+        if self._keeping is not None and not self._keeping.done():
+            return
 
         def keep() -> None:
             if question_sets.store_offered_set(self._folder, content):

@@ -137,8 +137,9 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-# Each text is read once: a lookahead is never entered again. A possessive quantifier says the same and matches
-# wrongly in Python 3.11.2, which Debian 12 has.
-_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?)+))(?P={0})"
+# A lookahead is never entered again. A possessive quantifier says the same and matches wrongly in Python
+# 3.11.2, which Debian 12 has. Sides have 200 signs and numbers at most, or a text without "=" would be read
+# again from each of its places.
+_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?){{1,200}}))(?P={0})"
 _EQUATION = re.compile(rf"{_SIDE.format('first')}(?:={_SIDE.format('next')})+")
 _SPACED = re.compile(r" =|= ")
