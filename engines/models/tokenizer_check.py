@@ -44,7 +44,9 @@ def _fault(file: str, size: int, changed: int) -> str:
     command = (sys.executable, "-P", "-m", "engines.models.tokenizer_check", file)
     own = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
     own |= {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-    flags = subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NO_WINDOW
     try:
         done = subprocess.run(
             command,
@@ -58,7 +60,7 @@ def _fault(file: str, size: int, changed: int) -> str:
         return "it takes too long to read"
     _, began, said = done.stdout.decode("utf-8", "replace").partition(_BEGINS)
     if not began:
-        raise ChildProcessError(f"The process that reads it doesn't start: {done.stderr[-300:].decode()}")
+        raise ChildProcessError("The process that tries a model's files doesn't start. Restart Shoal.")
     return said if done.returncode == 0 else said or "it needs too much time or memory, or ends what reads it"
 
 

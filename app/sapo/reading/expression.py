@@ -112,7 +112,7 @@ def has_false_equation(work: str) -> bool:
     (False, True)
     """
     plain = work.translate(_SIGNS)
-    found = (match[0] for match in _EQUATION.finditer(plain))
+    found = (part.strip("=") for part in _APART.split(plain) if "=" in part)
     equations = (part for one in found for part in ([one] if _SPACED.search(one) else one.split()))
     return any(len(_values(equation)) > 1 for equation in equations if "=" in equation)
 
@@ -126,9 +126,7 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-# A lookahead is never entered again. A possessive quantifier says the same and matches wrongly in Python
-# 3.11.2, which Debian 12 has. Sides have 200 signs and numbers at most, or a text without "=" would be read
-# again from each of its places.
-_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?){{1,200}}))(?P={0})"
-_EQUATION = re.compile(rf"{_SIDE.format('first')}(?:={_SIDE.format('next')})+")
+_APART = re.compile(r"[^-+*/() 0-9.=]+|={2,}|(?<![0-9])[0-9]+(?:\.[0-9]+){2,}|(?<![0-9])\.|\.(?![0-9])")
+"""What no equation goes on over. Between two of these stands one with all its sides, or none, so that each text
+is read once: a pattern of an equation is tried anew from each place of a text that has none."""
 _SPACED = re.compile(r" =|= ")
