@@ -44,9 +44,7 @@ def _fault(file: str, size: int, changed: int) -> str:
     command = (sys.executable, "-P", "-m", "engines.models.tokenizer_check", file)
     own = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
     own |= {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NO_WINDOW
+    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
         done = subprocess.run(
             command,
