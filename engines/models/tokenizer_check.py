@@ -58,7 +58,7 @@ def _fault(file: str, size: int, changed: int) -> str:
         return "it takes too long to read"
     _, began, said = done.stdout.decode("utf-8", "replace").partition(_BEGINS)
     if not began:
-        raise ChildProcessError(f"The process that reads it doesn't start: {done.stderr[-300:].decode()}")
+        raise ChildProcessError("The process that tries a model's files doesn't start. Restart Shoal.")
     return said if done.returncode == 0 else said or "it needs too much time or memory, or ends what reads it"
 
 

@@ -8571,10 +8571,6 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
-   <source>The process that reads it doesn't start: {stderr}</source>
-   <translation>Der Prozess, der sie liest, startet nicht: {stderr}</translation>
-  </message>
-  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>

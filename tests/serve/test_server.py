@@ -302,13 +302,26 @@ def test_more_connections_than_there_may_be_are_closed_and_a_newcomer_is_answere
             one.close()
 
 
-def test_a_client_that_reads_nothing_and_one_that_leaves_keep_no_one_waiting(server: Served) -> None:
+def opened_stream(server: Served) -> socket.socket:
     body = json.dumps({"model": "starter", "prompt": "1", "max_tokens": 400, "n": 8, "stream": True}).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+    one = socket.create_connection((server.host, server.port))
+    one.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return one
+
+
+def test_a_stop_ends_the_streams_that_are_open(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.chat(max_tokens=1)
+        model, streams = server.model(), [opened_stream(server) for _ in range(20)]
+        assert streams[0].recv(4).startswith(b"HTTP")
+    assert not psutil.pid_exists(model), "and the server ended with 0"
+
+
+def test_a_client_that_reads_nothing_and_one_that_leaves_keep_no_one_waiting(server: Served) -> None:
     idle = []
-    for leaves in (False, True, False, True):
-        one = socket.create_connection((server.host, server.port))
-        one.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    for leaves in (False, True, False, True, *([True] * 60)):
+        one = opened_stream(server)
         one.close() if leaves else idle.append(one)
     assert text(server.chat(max_tokens=4))
     for one in idle:

@@ -121,11 +121,22 @@ def pieces(work: str) -> Iterator[str]:
     ['27', '3', '24/3=8', 'so', ' 2 + 3 = 5 * 1', ',', 'b']
     """
     plain, at = work.translate(_SIGNS), 0
-    for match in _EQUATION.finditer(plain):
-        yield from plain[at : match.start()].split()
-        yield from [match[0]] if _SPACED.search(match[0]) else match[0].split()
-        at = match.end()
+    for start, end in _equations(plain):
+        equation = plain[start:end]
+        yield from plain[at:start].split()
+        yield from [equation] if _SPACED.search(equation) else equation.split()
+        at = end
     yield from plain[at:].split()
+
+
+def _equations(plain: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for apart in (*_APART.finditer(plain), None):
+        end = apart.start() if apart is not None else len(plain)
+        part = plain[at:end]
+        if "=" in part.strip("="):
+            yield end - len(part.lstrip("=")), at + len(part.rstrip("="))
+        at = apart.end() if apart is not None else end
 
 
 def _values(equation: str) -> set[Fraction]:
@@ -137,9 +148,7 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-# A lookahead is never entered again. A possessive quantifier says the same and matches wrongly in Python
-# 3.11.2, which Debian 12 has. Sides have 200 signs and numbers at most, or a text without "=" would be read
-# again from each of its places.
-_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?){{1,200}}))(?P={0})"
-_EQUATION = re.compile(rf"{_SIDE.format('first')}(?:={_SIDE.format('next')})+")
+_APART = re.compile(r"[^-+*/() 0-9.=]+|={2,}|(?<![0-9])[0-9]+(?:\.[0-9]+){2,}|(?<![0-9])\.|\.(?![0-9])")
+"""What no equation goes on over. Between two of these stands one with all its sides, or none, so that each text
+is read once: a pattern of an equation is tried anew from each place of a text that has none."""
 _SPACED = re.compile(r" =|= ")

@@ -3,7 +3,6 @@ installer asks the window to quit in the same way."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import socket
@@ -15,7 +14,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal
 
 import psutil
 from PySide6.QtCore import QLockFile, QObject, QSysInfo, Signal
@@ -86,7 +84,7 @@ class Single(QObject):
     def _called(self) -> None:
         assert self._server is not None
         while (caller := self._server.nextPendingConnection()) is not None:
-            if not _same_user(caller, "Client"):
+            if not _same_user(caller):
                 caller.abort()
                 caller.deleteLater()
                 continue
@@ -157,11 +155,13 @@ def _own(folder: Path) -> bool:
     return False
 
 
-def _same_user(peer: QLocalSocket, end: Literal["Client", "Server"]) -> bool:
-    """Whether the process at the other `end` runs as this user. Linux reports its user and Windows its number;
-    on macOS the permissions of the folder ensure it."""
+def _same_user(peer: QLocalSocket, listens: bool = False) -> bool:
+    """Whether the process at the other end, which listened or called, runs as this user. Linux reports its user
+    and Windows its number; on macOS the permissions of the folder ensure it."""
     if sys.platform == "win32":
-        return _runs_as_this_user(int(peer.socketDescriptor()), end)
+        from app.desktop.windows import is_pipe_of_this_user
+
+        return is_pipe_of_this_user(int(peer.socketDescriptor()), listens)
     if sys.platform != "linux":
         return True
     with suppress(OSError), socket.socket(fileno=os.dup(int(peer.socketDescriptor()))) as same:
@@ -170,24 +170,11 @@ def _same_user(peer: QLocalSocket, end: Literal["Client", "Server"]) -> bool:
     return False
 
 
-def _runs_as_this_user(pipe: int, end: Literal["Client", "Server"]) -> bool:
-    """Whether the process at that end of a Windows pipe is this user's; one that can't be looked at isn't."""
-    library: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
-    ask, number = library[f"GetNamedPipe{end}ProcessId"], ctypes.c_uint32()
-    ask.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)]
-    with suppress(psutil.Error):
-        return bool(
-            ask(pipe, ctypes.byref(number))
-            and psutil.Process(number.value).username() == psutil.Process().username()
-        )
-    return False
-
-
 def _say(home: Path, line: bytes) -> bool:
     for name in _names(home):
         peer = QLocalSocket()
         peer.connectToServer(name)
-        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer, "Server"):
+        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer, listens=True):
             peer.write(line + b"\n")
             return peer.waitForBytesWritten(_PATIENCE_MS)
     return False
