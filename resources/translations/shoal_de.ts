@@ -147,6 +147,10 @@
    <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
+   <source>Levels get harder as it learns.</source>
+   <translation>Die Stufen werden schwerer, wenn es dazulernt.</translation>
+  </message>
+  <message>
    <source>Not tested yet</source>
    <translation>Noch nicht getestet</translation>
   </message>
@@ -657,16 +661,8 @@
    <translation>In anderen Programmen nutzen</translation>
   </message>
   <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt.</translation>
-  </message>
-  <message>
    <source>How, for each program</source>
    <translation>So geht's in jedem Programm</translation>
-  </message>
-  <message>
-   <source>Off. Turn on to ask it from other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um es aus anderen Programmen auf diesem Computer zu fragen.</translation>
   </message>
   <message>
    <source>Address</source>
@@ -681,16 +677,8 @@
    <translation>Modell</translation>
   </message>
   <message>
-   <source>Copy a command that asks it</source>
-   <translation>Befehl kopieren, der es fragt</translation>
-  </message>
-  <message>
    <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
    <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
-   <source>A text</source>
-   <translation>Ein Text</translation>
   </message>
   <message>
    <source>Copy address</source>
@@ -707,10 +695,6 @@
   <message>
    <source>Opening …</source>
    <translation>Wird geöffnet …</translation>
-  </message>
-  <message>
-   <source>In a terminal</source>
-   <translation>Im Terminal</translation>
   </message>
   <message>
    <source>Into LM Studio</source>
@@ -1205,6 +1189,18 @@
    <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
+   <source>Answers to its own puzzles. There are fewer in a round with puzzles from others.</source>
+   <translation>Antworten auf eigene Rätsel. In einer Runde mit Rätseln von anderen sind es weniger.</translation>
+  </message>
+  <message>
+   <source>Its own puzzles with right and wrong answers. If all answers are alike, they teach nothing.</source>
+   <translation>Eigene Rätsel mit richtigen und falschen Antworten. Sind alle gleich, lehren sie nichts.</translation>
+  </message>
+  <message>
+   <source>Puzzles with answers from others that it learned from.</source>
+   <translation>Rätsel mit Antworten von anderen, aus denen es gelernt hat.</translation>
+  </message>
+  <message>
    <source>{n} row</source>
    <translation>{n} Zeile</translation>
   </message>
@@ -1272,8 +1268,8 @@
    <translation>Beim Üben richtig</translation>
   </message>
   <message>
-   <source>Own puzzles used</source>
-   <translation>Eigene</translation>
+   <source>Puzzles that taught it</source>
+   <translation>Lehrreiche Rätsel</translation>
   </message>
   <message>
    <source>From others</source>
@@ -1374,6 +1370,10 @@
   <message>
    <source>Search on this page</source>
    <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Sort a table by the column you're in</source>
+   <translation>Tabelle nach der Spalte sortieren, in der du bist</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1646,6 +1646,10 @@
    <translation>empfangen</translation>
   </message>
   <message>
+   <source>The relay is the computer that passes answers on between you and others.</source>
+   <translation>Das Relay ist der Computer, der Antworten zwischen dir und den anderen weitergibt.</translation>
+  </message>
+  <message>
    <source>No puzzle answers yet</source>
    <translation>Noch keine Rätselantworten</translation>
   </message>
@@ -1734,8 +1738,8 @@
    <translation>Die Gewichte des Modells</translation>
   </message>
   <message>
-   <source>The model stays here, in a swarm too. Only puzzle answers travel, as text.</source>
-   <translation>Das Modell bleibt hier, auch im Schwarm. Nur Rätselantworten reisen, als Text.</translation>
+   <source>The model stays here, in a swarm too. Only puzzle answers are shared, as text.</source>
+   <translation>Das Modell bleibt hier, auch im Schwarm. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Usage data</source>
@@ -2648,6 +2652,10 @@ answer: a*b</translation>
    <translation>{n} % sicher.</translation>
   </message>
   <message>
+   <source>Copy a command that asks it</source>
+   <translation>Befehl kopieren, der es fragt</translation>
+  </message>
+  <message>
    <source>Take it away</source>
    <translation>Mitnehmen</translation>
   </message>
@@ -2670,6 +2678,18 @@ answer: a*b</translation>
   <message>
    <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
    <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
+  </message>
+  <message>
+   <source>Programs ask it as “{name}”. Their address and token are on the page Models.</source>
+   <translation>Programme fragen es als „{name}“. Adresse und Token stehen auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>On the page Models, choose {model} and turn on “Use it in other programs”. Programs ask it as “{name}”.</source>
+   <translation>Wähle auf der Seite Modelle {model} und schalte „In anderen Programmen nutzen“ ein. Programme fragen es als „{name}“.</translation>
+  </message>
+  <message>
+   <source>A text</source>
+   <translation>Ein Text</translation>
   </message>
   <message>
    <source>A row that is there already gets the new answer</source>
@@ -3029,8 +3049,8 @@ answer: a*b</translation>
    <translation>Nicht verbunden</translation>
   </message>
   <message>
-   <source>to the relay at {address}</source>
-   <translation>mit dem Relay {address}</translation>
+   <source>to the relay at {address}, which passes answers on</source>
+   <translation>mit dem Relay {address}, das Antworten weitergibt</translation>
   </message>
   <message>
    <source>Others see you as {name}.</source>
@@ -3606,6 +3626,10 @@ answer: a*b</translation>
    <translation>{name} auf {device}, {dtype}</translation>
   </message>
   <message>
+   <source>Always guessing {answer} solves {n} of 100 at most.</source>
+   <translation>Wer immer „{answer}“ rät, löst höchstens {n} von 100.</translation>
+  </message>
+  <message>
    <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
    <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
   </message>
@@ -3672,10 +3696,6 @@ answer: a*b</translation>
   <message>
    <source>It learns on the graphics card, the fastest here.</source>
    <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
-  </message>
-  <message>
-   <source>Guessing {answer} solves up to {share}.</source>
-   <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
   </message>
   <message>
    <source>{name} and {n} other</source>
@@ -5033,6 +5053,38 @@ answer: a*b</translation>
   <message>
    <source>{path} exists already and isn't overwritten.</source>
    <translation>{path} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
+   <source>No window can be shown, because {why}; Shoal learns without one.</source>
+   <translation>Ein Fenster geht hier nicht ({why}); Shoal lernt ohne.</translation>
+  </message>
+  <message>
+   <source>This is a fault in Shoal{where}: {name}: {join}; nothing saved is lost, and the same command with SHOAL_DEBUG=1 shows what to report.</source>
+   <translation>Das ist ein Fehler in Shoal{where}: {name}: {join}; nichts Gespeichertes ist verloren, und derselbe Befehl mit SHOAL_DEBUG=1 zeigt, was du melden kannst.</translation>
+  </message>
+  <message>
+   <source>No window can be shown, because {why}; the view in this terminal opens.</source>
+   <translation>Ein Fenster geht hier nicht ({why}); die Ansicht in diesem Terminal öffnet sich.</translation>
+  </message>
+  <message>
+   <source>The system refused{where}: {strerror}; {error} and start again.</source>
+   <translation>Das System hat abgelehnt{where}: {strerror}; {error} und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>This computer's memory is used up; close other programs or take a smaller model, and start again.</source>
+   <translation>Der Arbeitsspeicher ist voll; schließe andere Programme oder nimm ein kleineres Modell, und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>A part of the installation is missing ({name}); {how}.</source>
+   <translation>Ein Teil der Installation fehlt ({name}); {how}.</translation>
+  </message>
+  <message>
+   <source>This needs {name}, which is not part of an installed app's engine:</source>
+   <translation>Das braucht {name}, was in der Engine einer installierten App nicht enthalten ist:</translation>
+  </message>
+  <message>
+   <source>start it in a copy of Shoal's source with ./shoal, which installs everything.</source>
+   <translation>starte es in einer Kopie von Shoals Quelltext mit ./shoal, was alles installiert.</translation>
   </message>
   <message>
    <source>The certificate of {host} isn't trusted here.</source>
@@ -8519,12 +8571,24 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
+   <source>The process that reads it doesn't start: {stderr}</source>
+   <translation>Der Prozess, der sie liest, startet nicht: {stderr}</translation>
+  </message>
+  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
   <message>
    <source>The chat template of {name} makes nothing of the prompt:</source>
    <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} can't be used ({why}):</source>
+   <translation>tokenizer.json von {name} ist nicht brauchbar ({why}):</translation>
+  </message>
+  <message>
+   <source>download the model again, or choose another.</source>
+   <translation>Lade das Modell noch einmal herunter oder wähle ein anderes.</translation>
   </message>
   <message>
    <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
@@ -8565,10 +8629,6 @@ answer: a*b</translation>
   <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
-  </message>
-  <message>
-   <source>tokenizer.json of {name} is damaged:</source>
-   <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
@@ -9173,6 +9233,14 @@ answer: a*b</translation>
   <message>
    <source>Close busy apps, then start again.</source>
    <translation>Schließ Apps, die viel rechnen, und starte dann neu.</translation>
+  </message>
+  <message>
+   <source>there is no display here</source>
+   <translation>hier ist kein Bildschirm</translation>
+  </message>
+  <message>
+   <source>the display {where} does not answer</source>
+   <translation>der Bildschirm {where} antwortet nicht</translation>
   </message>
   <message>
    <source>name another folder with SHOAL_PACKS</source>

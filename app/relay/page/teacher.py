@@ -113,8 +113,8 @@ def render(
         ("Connected now", f"{len(online & set(pupils))} of {len(pupils)}"),
         ("Puzzles solved, on average", f"{100 * mean:.0f} %" if marks else "not measured yet"),
         ("Answers shared", _count(sum(room.shared.values()))),
-        ("Answers that travelled", _count(sum(room.journeys.values()))),
-        ("Discoveries", _count(len(room.discoveries))),
+        ("Answers passed on", _count(sum(room.journeys.values()))),
+        ("Solved for the first time", _count(len(room.discoveries))),
     )
     return "".join(
         (
@@ -145,12 +145,12 @@ def render(
             '<div class="pair"><section><h2>Skills over time</h2>',
             "<p>New puzzles that each model solves, since it joined</p>",
             _table(room, pupils, online, people),
-            "</section><section><h2>Discoveries</h2><p>The first puzzle of a kind, newest first</p>",
-            _discoveries(room.discoveries[::-1][:MAX_SHOWN], now, named),
-            "</section></div><section><h2>Whose answers went where</h2>",
+            "</section><div><section><h2>Whose answers went where</h2>",
             "<p>Answers that went from one to another; thicker is more</p>",
             _ring(room, pupils, named),
-            "</section></main><footer>",
+            "</section><section><h2>Solved for the first time</h2><p>A kind of puzzle each, newest first</p>",
+            _discoveries(room.discoveries[::-1][:MAX_SHOWN], now, named),
+            "</section></div></div></main><footer>",
             f"<span>Figures are renewed every {page.REFRESH_S} seconds</span>",
             "<span>Figures are kept in memory only: export what you want to keep</span></footer></body></html>",
         )
@@ -246,7 +246,7 @@ def _ring(room: Classroom, pupils: Sequence[bytes], named: Callable[[bytes], str
         (pair, number) for pair, number in room.journeys.most_common() if pair[0] in place and pair[1] in place
     ][:_ARROWS]
     if not drawn:
-        return '<div class="empty">No answer has travelled yet.</div>'
+        return '<div class="empty">No answer has been passed on yet.</div>'
     most = drawn[0][1]
     arcs = "".join(
         f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
@@ -260,7 +260,7 @@ def _ring(room: Classroom, pupils: Sequence[bytes], named: Callable[[bytes], str
         for key, (x, y) in place.items()
     )
     (a, b), number = drawn[0]
-    said = f"Most went from {named(a)} to {named(b)}: {number} groups of answers."
+    said = f"Most went from {named(a)} to {named(b)}: {number} puzzles with their answers."
     return (
         f'<svg class="ring" viewBox="-44 -4 188 108" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"

@@ -30,6 +30,7 @@ from app.ui.privacy.group import GroupCard, claim, family_title, gist, with_ques
 from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import View
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, button, clear_layout, column, row
 
 _GROUPS = 8
@@ -77,7 +78,7 @@ class MessageRow(Card):
         self._gist, self._inside = Elided("", "soft"), column(gap=10)
         self._open = button(tr("Word for word"), self._toggle, "flat")
         self._open.setCheckable(True)
-        head = row(self._way, self._kind, 1, self._size, self._open)
+        head = Bend(row(self._way, self._kind), 1, row(1, self._size, self._open))
         self.setLayout(column(head, self._gist, self._inside, gap=6, margins=(14, 8, 14, 8)))
         self.message: LoggedMessage | None = None
         self._read: list[GroupRow] = []

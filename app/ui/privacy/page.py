@@ -89,7 +89,10 @@ class Privacy(Page):
         self._feed.newer.clicked.connect(self._close_rows)
         self._none = Label("", "soft", wrap=True)
         head = Bend(Label(tr("Last messages"), "heading"), 1, self._feed.newer, self._which)
-        inside = column(head, self._none, self._feed, gap=12, margins=(24, 20, 24, 20))
+        relay = tr("The relay is the computer that passes answers on between you and others.")
+        inside = column(
+            head, Label(relay, "soft", wrap=True), self._none, self._feed, gap=12, margins=(24, 20, 24, 20)
+        )
         return card(inside, padding=None)
 
     def _make_row(self) -> MessageRow:
@@ -163,7 +166,7 @@ def _never() -> QFrame:
         ),
         (
             tr("The model's weights"),
-            tr("The model stays here, in a swarm too. Only puzzle answers travel, as text."),
+            tr("The model stays here, in a swarm too. Only puzzle answers are shared, as text."),
         ),
         (
             tr("Usage data"),

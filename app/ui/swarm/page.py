@@ -24,7 +24,6 @@ from app.ui.widgets.invite import InviteField, class_words, saving_error
 from app.ui.widgets.pieces import (
     Card,
     CopyButton,
-    Elided,
     Empty,
     Label,
     boxed,
@@ -165,7 +164,7 @@ class SwarmPage(Page):
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
         self._nobody = Empty(theme, "swarm", "", "")
-        head = row(self._count, 1, self._find, margins=(18, 14, 14, 4))
+        head = row(Bend(self._count, 1, self._find), margins=(18, 14, 14, 4))
         self._peers = stack(self._nobody, self._table)
         table = card(column(head, self._peers, gap=4, margins=(2, 0, 2, 10), fill=1), padding=None)
         parts = (self._class, self._relay, stats_row(*self._stats), self._helped, self._taught, table)
@@ -337,11 +336,8 @@ class RelayCard(Card):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._state, self._sentence, self._name = (
-            Label("", "good"),
-            Label("", "soft", wrap=True),
-            Elided("", "faint"),
-        )
+        self._state, self._sentence = Label("", "good"), Label("", "soft", wrap=True)
+        self._name = Label("", "faint", wrap=True)
         self._invite = QLineEdit()
         self._invite.setReadOnly(True)
         self._invite.setAccessibleName(tr("Invite"))
@@ -360,7 +356,11 @@ class RelayCard(Card):
         self._state.say(tr("Connected") if swarm.connected else tr("Not connected"))
         there = swarm.connected and swarm.relay_name
         said = translated(swarm.sentence)
-        self._sentence.say(tr("to the relay at {address}", address=swarm.relay_name) if there else said)
+        self._sentence.say(
+            tr("to the relay at {address}, which passes answers on", address=swarm.relay_name)
+            if there
+            else said
+        )
         self._state.setToolTip("\n".join(filter(None, (said, swarm.relay))))
         self._name.say(tr("Others see you as {name}.", name=swarm.name) if swarm.name else "")
         self._open.tell(meeting_point(swarm))

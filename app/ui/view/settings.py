@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
+from app.models.catalogue import full_name
 from app.node.rules.setting import PROBE_EVERY, Setting, expected_value, refusal_sentence
 from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
@@ -214,7 +215,8 @@ class Choices:
         self.memory = files.read_or_set_aside(self._state_path, WindowMemory)[0] or WindowMemory()
 
     def __getitem__(self, key: str) -> Any:
-        return self._values[key]
+        value = self._values[key]
+        return full_name(value) if key == "model" else value
 
     def put(self, key: str, value: Any) -> None:
         """Saves a setting. Raises ValueError for a value that it does not allow, OSError if saving fails."""

@@ -243,12 +243,12 @@ def guess(family: str) -> tuple[float, str]:
 
 
 def guessing_sentence(family: str) -> str:
-    """Returns a sentence on the share of a family's puzzles that guessing solves; empty if that is less than a
-    fifth."""
+    """Returns a sentence on how many of a family's puzzles one and the same guess solves; empty if they are
+    less than a fifth."""
     share, answer = guess(family)
-    return (
-        tr("Guessing {answer} solves up to {share}.", answer=tr(answer), share=percent(share)) if answer else ""
-    )
+    if not answer:
+        return ""
+    return tr("Always guessing {answer} solves {n} of 100 at most.", answer=tr(answer), n=number(100 * share))
 
 
 def meeting_point(swarm: SwarmView | None) -> str:

@@ -19,7 +19,15 @@ class Bend(QHBoxLayout):
 
     def bent(self, width: int) -> bool:
         """Whether the layout is a column at this width."""
-        return width < max(self._least, super().minimumSize().width())
+        return width < max(self._least, self.straight())
+
+    def straight(self) -> int:
+        """The least width of the row in pixels with every Bend in it a row too: the outermost bends first."""
+        wide = [
+            inner.straight() if isinstance(inner := item.layout(), Bend) else item.minimumSize().width()
+            for item in self._shown()
+        ]
+        return max(super().minimumSize().width(), sum(wide) + self.spacing() * max(0, len(wide) - 1))
 
     def minimumSize(self) -> QSize:
         wide = max((item.minimumSize().width() for item in self._shown()), default=0)
@@ -75,7 +83,7 @@ class Stat(Card):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption"),
+            Label("", "caption", wrap=True),
             Elided("", "figure"),
             Label("", "faint", wrap=True) if wraps else Elided("", "faint"),
         )
