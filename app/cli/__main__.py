@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from app.cli import _saying
 from app.cli._terminal import WrongUsage, say
+from app.common.process.streams import plain_streams
 from app.common.process.surroundings import repair_folder_and_streams
 from engines import remedy
 
@@ -68,6 +69,11 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
     repair_folder_and_streams()
+    with plain_streams():
+        return _main(arguments)
+
+
+def _main(arguments: list[str]) -> int:
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
             say(overview(everything=arguments[1:] == ["all"]))

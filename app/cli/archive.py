@@ -155,7 +155,7 @@ def _forget(place: Path) -> tuple[dict[str, object], str]:
 
 
 def _groups(number: int) -> str:
-    return "1 group of answers" if number == 1 else f"{number:,} groups of answers"
+    return "1 puzzle with answers" if number == 1 else f"{number:,} puzzles with answers"
 
 
 def _authors(number: int) -> str:

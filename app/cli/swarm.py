@@ -62,8 +62,8 @@ def main(args: argparse.Namespace) -> int:
     options = [part for name, value in given if value for part in (f"--{name}", value)]
     swarm = LocalSwarm(home, ["--rounds", str(args.rounds), *options])
     failed, summary = asyncio.run(swarm.run([models[n % len(models)] for n in range(args.nodes)]))
-    counts = ", ".join(f"{summary[key]} {key}" for key in ("created", "acknowledged", "stored", "lost"))
-    _say(f"Groups of answers: {counts}. Everything is in {home}.")
+    made, stored, lost = (summary[key] for key in ("created", "stored", "lost"))
+    _say(f"Puzzles with answers: {made} shared, {stored} stored by the relay, {lost} lost. All is in {home}.")
     if args.json:
         print(json.dumps(summary), flush=True)
     return int(failed or summary["lost"] > 0)

@@ -152,5 +152,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     metrics: socket.socket | None = None
     public: str | None = None
     sockets: int | None = None
+    unlimited_here: bool = False
+    """Whether this computer's own connections have no limits, for experiments."""
     teacher: str = ""
     """Secret last part of the URL of a classroom's teacher page; empty if this is not a classroom."""
+    people: Path | None = None
+    """The file in which a classroom's teacher notes whose model each is."""

@@ -147,6 +147,10 @@
    <translation>Antworten dazu zeigen</translation>
   </message>
   <message>
+   <source>Levels get harder as it learns.</source>
+   <translation>Die Stufen werden schwerer, wenn es dazulernt.</translation>
+  </message>
+  <message>
    <source>Not tested yet</source>
    <translation>Noch nicht getestet</translation>
   </message>
@@ -1185,6 +1189,18 @@
    <translation>Versuch es mit einem anderen Wort.</translation>
   </message>
   <message>
+   <source>Answers to its own puzzles. There are fewer in a round with puzzles from others.</source>
+   <translation>Antworten auf eigene Rätsel. In einer Runde mit Rätseln von anderen sind es weniger.</translation>
+  </message>
+  <message>
+   <source>Its own puzzles with right and wrong answers. If all answers are alike, they teach nothing.</source>
+   <translation>Eigene Rätsel mit richtigen und falschen Antworten. Sind alle gleich, lehren sie nichts.</translation>
+  </message>
+  <message>
+   <source>Puzzles with answers from others that it learned from.</source>
+   <translation>Rätsel mit Antworten von anderen, aus denen es gelernt hat.</translation>
+  </message>
+  <message>
    <source>{n} row</source>
    <translation>{n} Zeile</translation>
   </message>
@@ -1252,8 +1268,8 @@
    <translation>Beim Üben richtig</translation>
   </message>
   <message>
-   <source>Own puzzles used</source>
-   <translation>Eigene</translation>
+   <source>Puzzles that taught it</source>
+   <translation>Lehrreiche Rätsel</translation>
   </message>
   <message>
    <source>From others</source>
@@ -1354,6 +1370,10 @@
   <message>
    <source>Search on this page</source>
    <translation>Auf dieser Seite suchen</translation>
+  </message>
+  <message>
+   <source>Sort a table by the column you're in</source>
+   <translation>Tabelle nach der Spalte sortieren, in der du bist</translation>
   </message>
   <message>
    <source>Settings</source>
@@ -1582,6 +1602,10 @@
    <translation>sagt der Lehrkraft, wie weit es ist</translation>
   </message>
   <message>
+   <source>tells the teacher whether it's learning</source>
+   <translation>sagt der Lehrkraft, ob es gerade lernt</translation>
+  </message>
+  <message>
    <source>asks for the teacher's questions</source>
    <translation>fragt nach den Fragen der Lehrkraft</translation>
   </message>
@@ -1620,6 +1644,10 @@
   <message>
    <source>received</source>
    <translation>empfangen</translation>
+  </message>
+  <message>
+   <source>The relay is the computer that passes answers on between you and others.</source>
+   <translation>Das Relay ist der Computer, der Antworten zwischen dir und den anderen weitergibt.</translation>
   </message>
   <message>
    <source>No puzzle answers yet</source>
@@ -1710,8 +1738,8 @@
    <translation>Die Gewichte des Modells</translation>
   </message>
   <message>
-   <source>The model stays here, in a swarm too. Only puzzle answers travel, as text.</source>
-   <translation>Das Modell bleibt hier, auch im Schwarm. Nur Rätselantworten reisen, als Text.</translation>
+   <source>The model stays here, in a swarm too. Only puzzle answers are shared, as text.</source>
+   <translation>Das Modell bleibt hier, auch im Schwarm. Geteilt werden nur Rätselantworten, als Text.</translation>
   </message>
   <message>
    <source>Usage data</source>
@@ -2840,17 +2868,6 @@ answer: a*b</translation>
     <numerusform>andere in diesem Schwarm</numerusform>
    </translation>
   </message>
-  <message numerus="yes">
-   <source>{n} turned away</source>
-   <translation>
-    <numerusform>{n} abgewiesen</numerusform>
-    <numerusform>{n} abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>puzzles checked here</source>
-   <translation>hier geprüfte Rätsel</translation>
-  </message>
   <message>
    <source>in the last hour; {size} received</source>
    <translation>in der letzten Stunde; {size} empfangen</translation>
@@ -2917,6 +2934,17 @@ answer: a*b</translation>
    <source>Shared</source>
    <translation>Geteilt</translation>
   </message>
+  <message numerus="yes">
+   <source>{n} turned away</source>
+   <translation>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
+  </message>
   <message>
    <source>Learned from</source>
    <translation>Gelernt aus</translation>
@@ -2935,6 +2963,10 @@ answer: a*b</translation>
     <numerusform>{n} weitere Art</numerusform>
     <numerusform>{n} weitere Arten</numerusform>
    </translation>
+  </message>
+  <message>
+   <source>No answers came in this lesson</source>
+   <translation>In dieser Stunde kamen keine Antworten</translation>
   </message>
   <message>
    <source>They appear here with the first answer they share.</source>
@@ -2961,8 +2993,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>Leave the class</source>
-   <translation>Klasse verlassen</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone from now on, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Ab jetzt lernt es alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -2993,10 +3025,6 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
-  </message>
-  <message>
    <source>Your model learns alone</source>
    <translation>Dein Modell lernt allein</translation>
   </message>
@@ -3005,12 +3033,12 @@ answer: a*b</translation>
    <translation>Dein Modell lernt mit anderen</translation>
   </message>
   <message>
-   <source>The teacher has paused everyone.</source>
-   <translation>Die Lehrkraft hat alle pausiert.</translation>
+   <source>The lesson has ended.</source>
+   <translation>Die Stunde ist zu Ende.</translation>
   </message>
   <message>
-   <source>You're in a class.</source>
-   <translation>Du bist in einer Klasse.</translation>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -3021,8 +3049,8 @@ answer: a*b</translation>
    <translation>Nicht verbunden</translation>
   </message>
   <message>
-   <source>to the relay at {address}</source>
-   <translation>mit dem Relay {address}</translation>
+   <source>to the relay at {address}, which passes answers on</source>
+   <translation>mit dem Relay {address}, das Antworten weitergibt</translation>
   </message>
   <message>
    <source>Others see you as {name}.</source>
@@ -3035,6 +3063,18 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
+   <source>Looking for your class</source>
+   <translation>Deine Klasse wird gesucht</translation>
   </message>
   <message>
    <source>{size} of disk space needed meanwhile; {free} free.</source>
@@ -3586,12 +3626,24 @@ answer: a*b</translation>
    <translation>{name} auf {device}, {dtype}</translation>
   </message>
   <message>
+   <source>Always guessing {answer} solves {n} of 100 at most.</source>
+   <translation>Wer immer „{answer}“ rät, löst höchstens {n} von 100.</translation>
+  </message>
+  <message>
    <source>This computer is the meeting point: port {port} is open to your network while it learns with others.</source>
    <translation>Dieser Computer ist der Treffpunkt: Port {port} ist für dein Netz offen, solange er mit anderen lernt.</translation>
   </message>
   <message>
    <source>No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network.</source>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
+  </message>
+  <message>
+   <source>Learned from {answers} answers of {whose} today.</source>
+   <translation>Hat heute aus {answers} Antworten von {whose} gelernt.</translation>
+  </message>
+  <message>
+   <source>Surely better since: {family}, {before} → {now} right.</source>
+   <translation>Seitdem sicher besser: {family}, {before} → {now} richtig.</translation>
   </message>
   <message>
    <source>{what}: {line}</source>
@@ -3646,8 +3698,15 @@ answer: a*b</translation>
    <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
   </message>
   <message>
-   <source>Guessing {answer} solves up to {share}.</source>
-   <translation>Nur geraten ({answer}): bis zu {share} gelöst.</translation>
+   <source>{name} and {n} other</source>
+   <translation>{name} und {n} anderem</translation>
+  </message>
+  <message numerus="yes">
+   <source>{name} and {n} others</source>
+   <translation>
+    <numerusform>{name} und {n} anderem</numerusform>
+    <numerusform>{name} und {n} anderen</numerusform>
+   </translation>
   </message>
   <message>
    <source>Not started</source>
@@ -3788,6 +3847,10 @@ answer: a*b</translation>
   <message>
    <source>measuring on new puzzles</source>
    <translation>misst an neuen Rätseln</translation>
+  </message>
+  <message>
+   <source>It is too early to tell what they bring.</source>
+   <translation>Was sie bringen, lässt sich noch nicht sagen.</translation>
   </message>
   <message>
    <source>learning</source>
@@ -4000,8 +4063,8 @@ answer: a*b</translation>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>This is a class. Its teacher sees your model's made-up name, its skills and whether it's learning, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es gerade lernt, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
   <message>
    <source>Press {button} again to agree.</source>
@@ -6492,8 +6555,8 @@ answer: a*b</translation>
    <translation>Du bist in einer Klasse:</translation>
   </message>
   <message>
-   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
+   <source>its teacher sees your model's made-up name, its skills and whether it learns, and can pause it.</source>
+   <translation>ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es lernt, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
@@ -6932,6 +6995,10 @@ answer: a*b</translation>
    <translation>Das Relay sagt: {msg}</translation>
   </message>
   <message>
+   <source>No lesson is running.</source>
+   <translation>Gerade läuft keine Stunde.</translation>
+  </message>
+  <message>
    <source>The relay says goodbye: {reason}</source>
    <translation>Das Relay verabschiedet sich: {reason}</translation>
   </message>
@@ -7358,6 +7425,22 @@ answer: a*b</translation>
   <message>
    <source>try again in a minute.</source>
    <translation>versuche es in einer Minute noch einmal.</translation>
+  </message>
+  <message>
+   <source>They disagree too often.</source>
+   <translation>Sie widersprechen zu oft.</translation>
+  </message>
+  <message>
+   <source>They wait for their turn.</source>
+   <translation>Sie warten, bis sie dran sind.</translation>
+  </message>
+  <message>
+   <source>Your model can't do them yet.</source>
+   <translation>Für dein Modell zu schwer.</translation>
+  </message>
+  <message>
+   <source>They came late or weren't needed.</source>
+   <translation>Zu spät oder nicht gebraucht.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>
@@ -8488,12 +8571,24 @@ answer: a*b</translation>
    <translation>Starte mit dem Modell, zu dem es gehört.</translation>
   </message>
   <message>
+   <source>The process that reads it doesn't start: {stderr}</source>
+   <translation>Der Prozess, der sie liest, startet nicht: {stderr}</translation>
+  </message>
+  <message>
    <source>{name} has no tokenizer:</source>
    <translation>{name} hat keinen Tokenizer:</translation>
   </message>
   <message>
    <source>The chat template of {name} makes nothing of the prompt:</source>
    <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
+  </message>
+  <message>
+   <source>tokenizer.json of {name} can't be used ({why}):</source>
+   <translation>tokenizer.json von {name} ist nicht brauchbar ({why}):</translation>
+  </message>
+  <message>
+   <source>download the model again, or choose another.</source>
+   <translation>Lade das Modell noch einmal herunter oder wähle ein anderes.</translation>
   </message>
   <message>
    <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
@@ -8534,10 +8629,6 @@ answer: a*b</translation>
   <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
-  </message>
-  <message>
-   <source>tokenizer.json of {name} is damaged:</source>
-   <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
@@ -8880,6 +8971,22 @@ answer: a*b</translation>
    <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -8900,10 +9007,6 @@ answer: a*b</translation>
    <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
-   <source>Take the table that it was made from.</source>
-   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
-  </message>
-  <message>
    <source>The answers to choose from are too many or too long.</source>
    <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
   </message>
@@ -8914,18 +9017,6 @@ answer: a*b</translation>
   <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
-  </message>
-  <message>
-   <source>Only {distinct} different questions are in it.</source>
-   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
-  </message>
-  <message>
-   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>It doesn't say which rows are kept aside.</source>
-   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
   </message>
   <message>
    <source>This question set comes from a newer version of Shoal.</source>
@@ -8994,6 +9085,18 @@ answer: a*b</translation>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
    <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
+   <source>{question} gets too long when its slots are filled:</source>
+   <translation>{question} wird zu lang, wenn die Lücken gefüllt sind:</translation>
+  </message>
+  <message>
+   <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben, eine Antwort {MAX_ANSWER}.</translation>
+  </message>
+  <message>
+   <source>Use shorter words, or fewer slots.</source>
+   <translation>Nimm kürzere Wörter oder weniger Lücken.</translation>
   </message>
   <message>
    <source>No slot stands in {question}.</source>

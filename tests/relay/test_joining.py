@@ -200,6 +200,23 @@ def test_on_the_network_it_says_what_is_open_and_has_an_id_of_its_own() -> None:
         assert f"port {invite_from_text(one.first['invite']).url.rsplit(':', 1)[1].partition('/')[0]}" in said
 
 
+def test_a_class_is_for_the_network_unless_it_is_told_to_stay_here() -> None:
+    with relay("--class") as one:
+        assert one.invite.room == "class" and code(greet(one.invite)) == "welcome"
+        said = one.end()
+        assert one.invite.words() in said and "Others on this network can read" in said
+    with relay("--class", "--host", "127.0.0.1") as one:
+        said = one.end()
+        assert "on other computers can't join" in said and "Others on this network" not in said
+
+
+def test_every_address_means_both_kinds() -> None:
+    with relay("--host", "::") as one:
+        port = one.invite.url.rpartition(":")[2].partition("/")[0]
+        for host in ("127.0.0.1", "[::1]"):
+            assert code(greet(Invite(url=f"ws://{host}:{port}/v1/ws"))) == "welcome"
+
+
 def test_behind_a_proxy_the_invite_has_its_address() -> None:
     with relay("--public", "wss://relay.example") as one:
         assert one.invite.url == "wss://relay.example/v1/ws"

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.charts.table import Table
+from app.ui.privacy.message import MessageRow
 from app.ui.widgets.pieces import Elided
 
 CONTROLS = (
@@ -36,6 +37,8 @@ CONTROLS = (
     QSlider,
     QTextEdit,
 )
+_CELL = 24
+"""Pixels beside a cell's text."""
 _NO_ROLES = (QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Window)
 
 
@@ -51,11 +54,7 @@ def faults(window: QWidget) -> list[str]:
                 found.append(f"{_told(widget)} is cut off by {where}")
             if widget.isEnabled() and widget not in reached and not _by_arrows(widget, reached):
                 found.append(f"{_told(widget)} is not reached by Tab")
-            seen = QAccessible.queryAccessibleInterface(widget)
-            if seen is None or not seen.text(QAccessible.Text.Name):
-                found.append(f"{_told(widget)} has no name")
-            elif seen.role() in _NO_ROLES:
-                found.append(f"{_told(widget)} has no role")
+            found += [f"{_told(widget)} {fault}" for fault in unheard(widget)]
         if isinstance(widget, Table):
             header = widget.horizontalHeader()
             found += [
@@ -63,9 +62,18 @@ def faults(window: QWidget) -> list[str]:
                 for at, column in enumerate(widget.rows.columns)
                 if header.sectionSize(at) < header.sectionSizeHint(at)
             ]
+            found += [f"{_told(widget)} cuts {text!r}" for text in _cut_cells(widget)]
         if (need := _missing(widget)) is not None:
             found.append(f"{_told(widget)} is cut: {need}")
     return found
+
+
+def unheard(widget: QWidget) -> list[str]:
+    """What a screen reader lacks about a control."""
+    seen = QAccessible.queryAccessibleInterface(widget)
+    if seen is None or not seen.text(QAccessible.Text.Name):
+        return ["has no name"]
+    return ["has no role"] if seen.role() in _NO_ROLES else []
 
 
 def inner(widget: QWidget) -> bool:
@@ -117,8 +125,10 @@ def _by_arrows(widget: QWidget, reached: set[QWidget]) -> bool:
 
 def _missing(widget: QWidget) -> str | None:
     """What a text needs more than it has."""
-    if isinstance(widget, Elided):
-        return None
+    if isinstance(widget, Elided) and not widget.wordWrap():
+        wide, given = widget.fontMetrics().horizontalAdvance(widget.text()), widget.width()
+        theirs = widget.text().startswith("/") or isinstance(widget.parentWidget(), MessageRow)
+        return None if theirs or wide <= given else f"{wide} in {given}"
     if isinstance(widget, QLabel) and widget.text():
         if widget.wordWrap():
             longest = max(widget.text().replace("\u200b", " ").split(), key=len, default="")
@@ -130,6 +140,20 @@ def _missing(widget: QWidget) -> str | None:
     elif isinstance(widget, QAbstractButton | QComboBox) and widget.sizeHint().width() > widget.width():
         return f"{widget.sizeHint().width()} in {widget.width()}"
     return None
+
+
+def _cut_cells(table: Table) -> set[str]:
+    """Texts in sight that are wider than their column. Of a wide column they may be: it holds sentences and
+    names, and its tool tip has them whole."""
+    rows, metrics = table.rows, table.fontMetrics()
+    first = max(0, table.rowAt(0))
+    return {
+        text
+        for at, column in enumerate(rows.columns)
+        if not column.wide
+        for row in range(first, min(rows.rowCount(), first + 12))
+        if metrics.horizontalAdvance(text := str(rows.index(row, at).data())) + _CELL > table.columnWidth(at)
+    }
 
 
 def _told(widget: QWidget) -> str:

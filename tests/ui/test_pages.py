@@ -563,7 +563,7 @@ def test_skills_stand_by_kind_and_can_be_searched(opened: Opened) -> None:
 def test_a_tile_says_what_guessing_solves(opened: Opened) -> None:
     page = opened(Skills, with_families(["lcm", "chain_sum"]))
     said = {tile.accessibleName().split(",")[0]: tile._guessed for tile in page.findChildren(Tile)}
-    assert said["Least common multiple"].text() == "Guessing the product solves up to 23 %."
+    assert said["Least common multiple"].text() == "Always guessing the product solves 23 of 100 at most."
     assert said["Least common multiple"].isVisible() and not said[FAMILIES["chain_sum"].title].isVisible()
     page.resize(800, 500)
     page.grab()  # lays it out

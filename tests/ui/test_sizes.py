@@ -3,6 +3,9 @@ reached by Tab, texts are whole, and Enter presses what the page is about."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.language.texts import load_language
 from app.ui.overview.page import Overview
+from app.ui.shell.start import LEAST_ROOM
 from app.ui.shell.window import MIN, MainWindow, first_size
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -21,8 +25,12 @@ from app.ui.widgets.selecting import Switch
 from tests.ui import pictures, views
 from tests.ui.geometry import faults
 
-SCREENS = [(1280, 720), (1366, 768), (1024, 700)]
-SIZES = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in SCREENS] + [MIN]
+SCREENS = [(1280, 720), (1366, 768)]
+SMALLEST = first_size(QSize(*MIN), QSize(*LEAST_ROOM)).toTuple()
+"""Of a screen of 1280x720 at 200 %, or with a system font of 22 pt; in pixels before scaling."""
+LARGER = [first_size(QSize(1180, 780), QSize(*screen)).toTuple() for screen in (*SCREENS, (1024, 700))]
+SIZES = [*LARGER, MIN, (736, 552), (784, 441), SMALLEST]
+"""Also those of a screen of 800x600, and of 1280x720 at 150 %."""
 SCENES = {name: (page, view) for name, page, view in pictures.scenes(None) if name != "models-crammed"}
 SCENES["overview-failed"] = ("overview", views.failed())
 
@@ -45,10 +53,11 @@ def spoken(
 
 @pytest.mark.parametrize(
     "size",
-    [*(pytest.param(size, marks=pytest.mark.long) for size in SIZES[:-1]), MIN],
+    [*(pytest.param(size, marks=pytest.mark.long) for size in SIZES[:-1]), SMALLEST],
     ids=lambda size: "{}x{}".format(*size),
 )
 def test_nothing_is_out_of_reach_or_cut(spoken: MainWindow, size: tuple[int, int]) -> None:
+    spoken.setMinimumSize(QSize(*size).boundedTo(QSize(*MIN)))
     spoken.resize(*size)
     found = []
     for scene, (page, view) in SCENES.items():
@@ -69,7 +78,26 @@ def test_why_it_waits_is_whole_in_the_smallest_window(spoken: MainWindow, scene:
     assert not faults(spoken)
 
 
-@pytest.mark.parametrize("size", SIZES[:-1], ids=lambda size: "{}x{}".format(*size))
+def test_everything_is_larger_with_a_large_font_of_the_system() -> None:
+    """In a process of its own: an application ends for it. The screen there has 800x800 pixels."""
+    code = """
+import os
+from PySide6.QtGui import QFont
+from app.ui.shell.start import Application, enlarged
+def seen(points):
+    made = Application([])
+    made.setFont(QFont("Inter", points))
+    return (now := enlarged(made)).devicePixelRatio(), now is made, now.shutdown()
+print(*seen(11)[:2], *seen(13)[:2], *seen(22)[:2], os.environ["QT_SCALE_FACTOR"])
+"""
+    environment = {**os.environ, "QT_SCALE_FACTOR": "1", "QT_QPA_PLATFORM": "offscreen"}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    usual, same, larger, another, most, _, factor = said.stdout.split()
+    assert (usual, same, another, factor) == ("1.0", "True", "False", "1"), said.stderr
+    assert 1.1 < float(larger) < 1.2 and most == "1.25", "a page needs 640 of the 800 pixels"
+
+
+@pytest.mark.parametrize("size", LARGER, ids=lambda size: "{}x{}".format(*size))
 @pytest.mark.parametrize("scene", ["welcome", "welcome-model", "welcome-company", "welcome-invite"])
 def test_the_first_steps_need_no_scrolling_on_a_small_screen(
     spoken: MainWindow, scene: str, size: tuple[int, int]

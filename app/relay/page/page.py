@@ -118,7 +118,7 @@ def render(view: RelayPage) -> bytes:
             f"<b>Shoal</b><span>{escape(view.swarm)}</span>{state}</header><main>",
             f'<div class="now"><div><h1><strong>{_number(view.peers)}</strong>{nodes}</h1>',
             f"<p>Each trains a small model on its own computer, and learns from what the others {here} "
-            "have found out. Only answers to puzzles travel.</p></div><dl>",
+            "have found out. Only answers to puzzles are shared.</p></div><dl>",
             *(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in facts),
             "</dl></div>",
             _here(view.nodes, max(0, view.peers - len(view.nodes))),
@@ -127,9 +127,9 @@ def render(view: RelayPage) -> bytes:
             f"<p>{escape(_JOIN.get(view.access, ''))} The app takes the address on its page Swarm.</p>",
             "</section>",
             '<div class="pair"><section><h2>What they play</h2>',
-            "<p>Groups of the last hour, by kind of puzzle</p>",
+            "<p>Puzzles of the last hour, by kind</p>",
             _bars(view.hour),
-            "</section><div><section><h2>Answers</h2><p>To groups sent in since the start</p>",
+            "</section><div><section><h2>Answers</h2><p>To puzzles sent in since the start</p>",
             _answers(view.answers),
             "</section>",
             _checks(view.checks),
@@ -169,7 +169,7 @@ def _bars(hour: Mapping[str, int]) -> str:
         ((count, family) for family, count in hour.items() if count), key=lambda row: (-row[0], row[1])
     )
     if not rows:
-        return '<div class="empty">Nothing yet: the first group makes the first line.</div>'
+        return '<div class="empty">Nothing yet: the first puzzle makes the first line.</div>'
     total, most = sum(count for count, _ in rows), rows[0][0]
     shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MAX_ROWS]]
     if len(rows) > MAX_ROWS:

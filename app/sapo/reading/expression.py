@@ -19,14 +19,14 @@ class ExpressionError(ValueError):
     """The text is not an arithmetic expression, divides by zero or uses an unknown variable."""
 
 
-def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fraction:
-    """Returns the exact value of an expression of numbers, variables, + - * / and parentheses. Raises
-    ExpressionError.
+def evaluate(text: str, values: Mapping[str, Fraction] | None = None, digits: int = 0) -> Fraction:
+    """Returns the exact value of an expression of numbers, variables, + - * / and parentheses. `digits`: of a
+    numerator or denominator on the way, at most; 0 for any. Raises ExpressionError.
 
     >>> evaluate("-( 1 - 3 ) / 4"), evaluate("2*x + 1", {"x": Fraction(3)})
     (Fraction(1, 2), Fraction(7, 1))
     """
-    reader = _Reader(text, values or {})
+    reader = _Reader(text, values or {}, 10**digits if digits else 0)
     value = reader.sum()
     if reader.at < len(reader.tokens):
         raise ExpressionError(f"unexpected {reader.tokens[reader.at]!r} in {text!r}")
@@ -44,8 +44,8 @@ def evaluate_or_none(text: str) -> Fraction | None:
 class _Reader:
     """Recursive-descent parser over the tokens."""
 
-    def __init__(self, text: str, values: Mapping[str, Fraction]) -> None:
-        self.values = values
+    def __init__(self, text: str, values: Mapping[str, Fraction], most: int) -> None:
+        self.values, self.most = values, most
         self.tokens: list[str] = []
         self.at = 0
         place = 0
@@ -71,6 +71,8 @@ class _Reader:
             if sign == "/" and factor == 0:
                 raise ExpressionError("division by zero")
             value = value * factor if sign == "*" else value / factor
+            if self.most and max(abs(value.numerator), value.denominator) >= self.most:
+                raise ExpressionError("a number gets too long")
         return value
 
     def _factor(self) -> Fraction:
@@ -124,8 +126,9 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-# Each text is read once: a lookahead is never entered again. A possessive quantifier says the same and matches
-# wrongly in Python 3.11.2, which Debian 12 has.
-_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?)+))(?P={0})"
+# A lookahead is never entered again. A possessive quantifier says the same and matches wrongly in Python
+# 3.11.2, which Debian 12 has. Sides have 200 signs and numbers at most, or a text without "=" would be read
+# again from each of its places.
+_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?){{1,200}}))(?P={0})"
 _EQUATION = re.compile(rf"{_SIDE.format('first')}(?:={_SIDE.format('next')})+")
 _SPACED = re.compile(r" =|= ")

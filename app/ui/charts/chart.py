@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from app.common import drawing
 from app.ui.charts.series import ChartPoint, Series
@@ -41,8 +41,9 @@ _MIN = 4.0
 """Minimum rounds shown at full zoom."""
 
 
-class Chart(QWidget):
-    """A line chart of shares in [0, 1] over rounds. `hovered` emits the index of a point, -1 for none."""
+class Chart(QLabel):
+    """A line chart of shares in [0, 1] over rounds. `hovered` emits the index of a point, -1 for none. For
+    screen readers it is a text, its accessible name."""
 
     hovered = Signal(int)
     view_changed = Signal()

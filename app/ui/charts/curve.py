@@ -15,6 +15,7 @@ from app.ui.charts.chart import Chart
 from app.ui.language.texts import number, percent, tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Empty, IconButton, Label, boxed, column, row, stack
 from app.ui.widgets.saving import as_csv, place_to_save, save_text
 from app.ui.widgets.selecting import Segments
@@ -46,10 +47,10 @@ class Curve(Card):
         soon = tr("Before it learns, your model tries questions it will never train on.")
         none = Empty(theme, "overview", tr("The curve begins with the first measurement"), soon)
         self._stack = stack(none, self.chart)
-        figures = row(self._figure, self._error, self._change, 1, gap=10)
-        figures.setAlignment(self._error, Qt.AlignmentFlag.AlignBottom)
+        figures = Bend(row(self._figure, self._error, gap=10), self._change, 1, gap=10)
+        self._error.setAlignment(Qt.AlignmentFlag.AlignBottom)
         self._error.setContentsMargins(0, 0, 0, 6)
-        top = row(column(self._name, figures, gap=0), 1, self._place, self._segments, gap=12)
+        top = Bend(column(self._name, figures, gap=0), 1, self._place, self._segments, gap=12)
         top.setAlignment(self._segments, Qt.AlignmentFlag.AlignTop)
         parts = (top, self._stack, self._tools(theme))
         self.setLayout(column(*parts, gap=8, margins=(22, 15, 22, 8), fill=1))
@@ -80,7 +81,11 @@ class Curve(Card):
         self._letters = Label("", "faint")
         self._letters.hide()
         self._bar = boxed(
-            row(caption, self._slider, self._letters, 1, self._saved, self._all, self._export, gap=6)
+            Bend(
+                row(caption, self._slider, self._letters, gap=6),
+                1,
+                row(self._saved, self._all, self._export, gap=6),
+            )
         )
         return self._bar
 

@@ -24,6 +24,8 @@ class Column(msgspec.Struct, frozen=True):
     key: Callable[[Any], Any] | None = None
     right: bool = False
     wide: bool = False
+    tip: str = ""
+    """What the title means, for those who rest on it and for screen readers."""
 
 
 class TableRows(QAbstractTableModel):
@@ -95,6 +97,8 @@ class TableRows(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self.columns[section].title
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            return self.columns[section].tip or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if self.columns[section].right else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
@@ -142,8 +146,12 @@ class Table(QTableView):
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._open(self.currentIndex())
+        at = self.currentIndex()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and at.isValid():
+            self._open(at)
+        elif event.key() == Qt.Key.Key_S and at.isValid():
+            self._sort_by(at.column())
+            self.setCurrentIndex(self.rows.index(0, at.column()))
         else:
             super().keyPressEvent(event)
 
@@ -176,6 +184,11 @@ class Table(QTableView):
         header = self.horizontalHeader()
         titles = [header.sectionSizeHint(at) for at in range(header.count())]
         room = self.viewport().width() - sum(titles)
+        for at, column in enumerate(self.rows.columns):
+            if column.wide:  # what does not fit is scrolled to
+                modes = QHeaderView.ResizeMode
+                header.setSectionResizeMode(at, modes.Interactive if room < 0 else modes.Stretch)
+                self.setColumnWidth(at, titles[at])
         for at, width in enumerate(self._widths):
             if width:
                 more = max(0, min(width - titles[at], room))

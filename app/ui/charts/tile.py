@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from app.node.record.snapshot import FamilyView
 from app.sapo.probe import wilson
 from app.ui.language.texts import counted, percent, tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Card, Elided, Label, antialiased_painter, column, row
+from app.ui.widgets.pieces import Label, antialiased_painter, column, row
 
 
 class Band(QWidget):
@@ -47,42 +47,37 @@ class Band(QWidget):
         painter.end()
 
 
-class Tile(Card):
+class Tile(QPushButton):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setProperty("look", "tile")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setToolTip(tr("Show its answers"))
         self.press: Callable[[], object] = lambda: None
-        """What a click, Space or Enter does."""
+        self.clicked.connect(lambda: self.press())
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._title, self._level = Elided("", "strong"), Label("", "faint")
+        self._title, self._level = Label("", "strong", wrap=True), Label("", "faint")
+        self._level.setToolTip(tr("Levels get harder as it learns."))
         self._band = Band(theme)
         self._figure, self._change = Label("", "figure"), Label("", "faint")
-        self._sure, self._since, self._guessed = (Elided("", "faint") for _ in range(3))
-        head = row(self._title, self._level, gap=12, fill=0)
+        self._sure, self._since, self._guessed = (Label("", "faint", wrap=True) for _ in range(3))
+        head = column(self._title, self._level, gap=2)
         figures = row(self._figure, self._change, 1, gap=8)
         below = column(self._sure, self._since, self._guessed, gap=2)
-        self.setLayout(column(head, figures, self._band, below, 1, gap=10, margins=(18, 16, 18, 14)))
+        self._inside = column(head, figures, self._band, below, 1, gap=10, margins=(18, 16, 18, 14))
+        self.setLayout(self._inside)
 
     def sizeHint(self) -> QSize:
-        return QSize(250, 172 + bool(self._guessed.text()) * (2 + self._guessed.sizeHint().height()))
+        return self.minimumSizeHint().expandedTo(QSize(0, self._inside.sizeHint().height()))
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if self.rect().contains(event.position().toPoint()):
-            self.press()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.press()
-        else:
-            super().keyPressEvent(event)
+    def minimumSizeHint(self) -> QSize:
+        return self._inside.minimumSize()
 
     def say(self, family: FamilyView, since: str, guessed: str = "") -> None:
         self._title.say(tr(family.title))
         level = tr("Level {n} of {all}", n=family.level + 1, all=family.levels)
         self._level.say(level)
-        self._since.say(since)
+        self._since.tell(since)
         self._guessed.tell(guessed)
         self.updateGeometry()
         if family.latest is None:

@@ -8,7 +8,7 @@ from typing import cast
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from app.chat.messages import ModelOpened, PuzzleDrawn, Sides
 from app.chat.puzzles import ANSWERED_IN_ROWS
@@ -18,7 +18,8 @@ from app.sapo.families import FAMILIES
 from app.sapo.families.family import FamilyKind
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Card, Elided, Label, boxed, button, column, field, row
+from app.ui.widgets.bend import Bend
+from app.ui.widgets.pieces import Card, Label, boxed, button, column, field, row
 from app.ui.widgets.selecting import Picker, Segments
 
 MAX_WORK = 1000
@@ -50,11 +51,14 @@ class QuestionCard(Card):
         self.question.textChanged.connect(self._edited)
         self._chip, self._sort = Label("", "chip"), Label("", "faint")
         self._about = boxed(row(self._chip, self._sort, 1, gap=8))
-        self.state, self._complaint = Elided("", "soft"), Label("", "bad", wrap=True)
+        self.state, self._complaint = Label("", "soft", wrap=True), Label("", "bad", wrap=True)
+        self.state.setMinimumWidth(150)
         sides = [("both", tr("Both")), ("before", tr("Before")), ("after", tr("After"))]
         self.sides = Segments(sides, tr("Who answers"))
         self.sides.chosen.connect(lambda _: self.changed.emit())
-        said = row(self.state, self._stop, self.sides, self.send, gap=8, fill=0)
+        asks = row(1, self._stop, self.sides, self.send, gap=8)
+        said = Bend(self.state, asks, gap=8, least=460)
+        said.setStretch(0, 1)
         # Below the buttons what comes and goes moves none of them.
         parts = (self._drawing(theme), self.question, said, self._about, self._own(), self._complaint)
         self.setLayout(column(*parts, gap=11, margins=(18, 16, 18, 14)))
@@ -96,7 +100,7 @@ class QuestionCard(Card):
         """Returns family and level of the next puzzle; None lets the model decide."""
         return self.family.currentData(), self.level.currentData()
 
-    def _drawing(self, theme: Theme) -> QHBoxLayout:
+    def _drawing(self, theme: Theme) -> Bend:
         self.family, self.level = Picker(theme, tr("Kind of puzzle")), Picker(theme, tr("Level"))
         self.family.addItem(tr("Any it practises"), None)
         for kind in (one for one in FamilyKind if one is not FamilyKind.YOURS):
@@ -105,13 +109,14 @@ class QuestionCard(Card):
             for family in sorted(of_kind, key=lambda one: tr(one.title)):
                 title = tr("{kind}: {family}", kind=tr(kind), family=tr(family.title))
                 self.family.addItem(title, family.name)
-        self.family.setMinimumWidth(190)
+        self.family.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.family.currentIndexChanged.connect(lambda _: self._show_levels())
         self.level.setMinimumWidth(120)
         self._draw_one = button(tr("Draw a puzzle"), lambda: self.drawn.emit("test"))
         may = tr("A puzzle of practice: your right answer with working may teach your model")
         self._teach_one = button(tr("Teach it one"), lambda: self.drawn.emit("practice"), hint=may)
-        return row(self._draw_one, self._teach_one, self.family, self.level, 1, gap=8)
+        drawing = row(self._draw_one, self._teach_one, gap=8)
+        return Bend(drawing, row(self.family, self.level, gap=8), 1, gap=8)
 
     def _own(self) -> QWidget:
         """Builds the fields for the person's own answer and working."""
@@ -123,7 +128,7 @@ class QuestionCard(Card):
         for one in (self.own, self.work):
             one.returnPressed.connect(self.judged)
         self._check = button(tr("Check mine"), self.judged.emit)
-        self._mine = boxed(row(self.work, self.own, self._check, 1, gap=8))
+        self._mine = boxed(Bend(self.work, row(self.own, self._check, gap=8), 1, gap=8))
         return self._mine
 
     def _show_levels(self) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLayout,
     QMenu,
     QScrollArea,
@@ -130,6 +130,8 @@ def add_pause_lengths(menu: QMenu, snooze: Callable[[float | None], None]) -> No
 
 WIDEST = 1240
 """Maximum width of a page's content in pixels; wider windows leave room at the right."""
+_NARROW = 600
+"""Width of a page in pixels below which its margins are small."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class Actions:
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
+    rejoin: Callable[[], None] = lambda: None
+    """Tries the relay of a lesson that has ended."""
     skip: Callable[[], None] = lambda: None
     """Skips the rest of the placement and starts learning."""
     learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None
@@ -219,19 +223,25 @@ class Page(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.title = Label(title, "title")
-        self.header: QHBoxLayout = row(gap=8)
+        self.header = Bend(gap=8)
         self.body: QVBoxLayout = column(gap=16)
         inside = QWidget()
         inside.setProperty("look", "page")
         inside.setMaximumWidth(WIDEST)
         self.title.setMinimumHeight(36)
         top = Bend(self.title, 1, self.header, gap=8)
-        inside.setLayout(column(top, self.body, gap=18, margins=(32, 22, 32, 28), fill=1))
+        self._whole = column(top, self.body, gap=18, fill=1)
+        inside.setLayout(self._whole)
         inside.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         outside = _Outside()
         outside.setProperty("look", "page")
         outside.setLayout(row(inside, gap=0))
         self.setWidget(outside)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        beside = 14 if self.width() < _NARROW else 32
+        self._whole.setContentsMargins(beside, 22, beside, 28)
+        super().resizeEvent(event)
 
     def show_view(self, view: View) -> None:
         raise NotImplementedError

@@ -19,6 +19,7 @@ from app.ui.models.export_menu import ExportMenu
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import (
     Card,
     Elided,
@@ -74,8 +75,9 @@ class ModelRow(Card):
             *(self._past, self._delete, self._export, self._cancel),
             *(self._again, self._get, self._retry, self._use),
         )
-        doing = row(*self._buttons, gap=8)
-        top = row(said, doing, gap=20, fill=0)
+        doing = Bend(*self._buttons, gap=8)
+        top = Bend(said, doing, gap=20, least=480)
+        top.setStretch(0, 1)
         top.setAlignment(doing, Qt.AlignmentFlag.AlignTop)
         self._progress = boxed(column(self._bar, self._far, gap=6))
         below = (self._progress, self._failed, self._panel)

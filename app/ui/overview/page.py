@@ -42,6 +42,8 @@ from app.ui.widgets.selecting import Segments, Switch
 _WHEN_IDLE = "contribute_when_idle"
 _ELIDED, _WHOLE = 24, 520
 """Minimum pixels of a line that may be cut, and of one that may not."""
+_BENT = 560
+"""Width in pixels below which the buttons stand below the lines, and a long line takes two."""
 SPARED = {cause.reason for cause in ALWAYS_BLOCKING}
 """Reasons to wait that apply even if the person insists."""
 
@@ -81,7 +83,7 @@ class Now(Card):
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
         does = row(self._anyway, self._skip, self._cancel, row(self._pause, self._longer, gap=2), self._start)
-        top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=560)
+        top = Bend(column(lead, self._bar, why, gap=7), does, gap=24, least=_BENT)
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Learn while I'm away"))
@@ -109,8 +111,7 @@ class Now(Card):
         for part in (self._round, self._step, self._held):
             part.setVisible(held is (part is self._held))
         self._why.say("" if fresh else self._reason(view, now))
-        for part in (self._held, self._why):  # a reason to wait is shown whole: else the buttons go below it
-            part.setMinimumWidth(min(_WHOLE, part.sizeHint().width()) if held else _ELIDED)
+        self._keep_whole()
         idle = view.ruling is not None and view.ruling.idle_need_s is not None
         self._bar.setVisible(active or idle)
         self._show_progress(view, now)
@@ -139,6 +140,18 @@ class Now(Card):
         said = [self._held.text()] if held else [self._round.text(), self._step.text()]
         lead = ", ".join(part for part in said if part).removesuffix(".")
         self.setAccessibleName(f"{lead}. {self._why.text()}".strip())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._keep_whole()
+
+    def _keep_whole(self) -> None:
+        """Shows a reason to wait whole: in two lines if the buttons stand below it, else they go there."""
+        narrow = self.width() < _BENT
+        for part in (self._held, self._why):
+            part.setWordWrap(narrow)
+            whole = self._held.text() and not narrow
+            part.setMinimumWidth(min(_WHOLE, part.sizeHint().width()) if whole else _ELIDED)
 
     @staticmethod
     def _reason(view: View, now: float) -> str:
@@ -249,7 +262,8 @@ class Overview(Page):
         self._welcome.setVisible(fresh)
         for part in (self.title, self._curve, self._stat_row):
             part.setVisible(not fresh)
-        self._foot.setVisible(not fresh and bool(view.news))
+        brought = words.learned_sentence(view.today.learned)
+        self._foot.setVisible(not fresh and bool(brought or view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)
         name = tr(words.model_name(view))
         self._model.setVisible(bool(name) and not fresh)
@@ -263,7 +277,7 @@ class Overview(Page):
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        self._foot.say(translated(view.news, most=2))
+        self._foot.say(f"{brought} {translated(view.news, most=1 if brought else 2)}".strip())
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
 

@@ -120,8 +120,8 @@ def _when(at: float) -> str:
     return words.moment(at, time.time())
 
 
-def _number(title: str, value: Callable[[Any], float]) -> Column:
-    return Column(title, lambda one: number(value(one)), value, right=True)
+def _number(title: str, value: Callable[[Any], float], tip: str = "") -> Column:
+    return Column(title, lambda one: number(value(one)), value, right=True, tip=tip)
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -139,12 +139,15 @@ def _rounds() -> Table:
             return tr("{families}: lesson from {names}", families=families, names=names)
         return tr("first lesson: {n} of its own answers", n=number(one.lesson)) if one.lesson else own
 
+    fewer = tr("Answers to its own puzzles. There are fewer in a round with puzzles from others.")
+    taught = tr("Its own puzzles with right and wrong answers. If all answers are alike, they teach nothing.")
+    others = tr("Puzzles with answers from others that it learned from.")
     columns = [
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
-        Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True),
-        _number(tr("Own puzzles used"), lambda one: one.informative_own),
-        _number(tr("From others"), lambda one: one.taken + one.imitated),
+        Column(tr("Practice answers right"), right, lambda one: one.train_solved, wide=True, tip=fewer),
+        _number(tr("Puzzles that taught it"), lambda one: one.informative_own, taught),
+        _number(tr("From others"), lambda one: one.taken + one.imitated, others),
         Column(tr("Took"), lambda one: span(one.seconds), lambda one: one.seconds, right=True),
     ]
     table = Table(TableRows(columns), tr("Rounds"))

@@ -154,6 +154,7 @@ def shortcuts() -> list[tuple[str, str]]:
         ("Ctrl+1 … Ctrl+9", tr("Go to a page")),
         ("Ctrl+P", tr("Pause or resume")),
         ("Ctrl+F", tr("Search on this page")),
+        ("S", tr("Sort a table by the column you're in")),
         ("Ctrl+,", tr("Settings")),
         ("F1", tr("Help")),
         (QKeySequence(QKeySequence.StandardKey.Quit).toString() or "Ctrl+Q", tr("Quit")),

@@ -30,6 +30,7 @@ from app.ui.privacy.group import GroupCard, claim, family_title, gist, with_ques
 from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import View
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Card, Elided, Label, button, clear_layout, column, row
 
 _GROUPS = 8
@@ -55,6 +56,7 @@ def meaning(message: LoggedMessage) -> str:
         "erase": tr("asks the relay to delete its answers"),
         "erased": tr("the relay deleted its answers"),
         "progress": tr("tells the teacher how far it is"),
+        "rest": tr("tells the teacher whether it's learning"),
         "questions": tr("asks for the teacher's questions"),
         "handout": tr("the teacher's questions"),
         "notice": tr("a word from the relay"),
@@ -76,7 +78,7 @@ class MessageRow(Card):
         self._gist, self._inside = Elided("", "soft"), column(gap=10)
         self._open = button(tr("Word for word"), self._toggle, "flat")
         self._open.setCheckable(True)
-        head = row(self._way, self._kind, 1, self._size, self._open)
+        head = Bend(row(self._way, self._kind), 1, row(1, self._size, self._open))
         self.setLayout(column(head, self._gist, self._inside, gap=6, margins=(14, 8, 14, 8)))
         self.message: LoggedMessage | None = None
         self._read: list[GroupRow] = []

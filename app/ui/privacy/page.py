@@ -89,7 +89,10 @@ class Privacy(Page):
         self._feed.newer.clicked.connect(self._close_rows)
         self._none = Label("", "soft", wrap=True)
         head = Bend(Label(tr("Last messages"), "heading"), 1, self._feed.newer, self._which)
-        inside = column(head, self._none, self._feed, gap=12, margins=(24, 20, 24, 20))
+        relay = tr("The relay is the computer that passes answers on between you and others.")
+        inside = column(
+            head, Label(relay, "soft", wrap=True), self._none, self._feed, gap=12, margins=(24, 20, 24, 20)
+        )
         return card(inside, padding=None)
 
     def _make_row(self) -> MessageRow:
@@ -138,12 +141,11 @@ def shared_summary(view: View) -> tuple[str, str]:
     if not swarm.connected:
         return tr("Nothing right now"), translated(swarm.sentence) or tr("Looking for a swarm.")
     where = {"relay": swarm.relay_name or swarm.relay or "–", "name": swarm.name or "–"}
-    if not swarm.given and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
+    if not swarm.given_ever and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
         answer = tr("No puzzle answers yet")
         why = tr("It signed in to {relay} with the made-up name {name}.", **where)
     else:
-        sent = size(swarm.bytes_per_hour or 0)
-        answer = tr("Puzzle answers, {size} in the last hour", size=sent)
+        answer = tr("Puzzle answers, {size} in the last hour", size=size(swarm.bytes_per_hour))
         why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
     return answer, " ".join(filter(None, (why, words.meeting_point(swarm))))
 
@@ -164,7 +166,7 @@ def _never() -> QFrame:
         ),
         (
             tr("The model's weights"),
-            tr("The model stays here, in a swarm too. Only puzzle answers travel, as text."),
+            tr("The model stays here, in a swarm too. Only puzzle answers are shared, as text."),
         ),
         (
             tr("Usage data"),

@@ -16,7 +16,8 @@ from app.ui.process.job import Job, JobControl, decoded
 from app.ui.theme.theme import BODY, mono
 from app.ui.view.view import Persona
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, button, column, confirm, row, rule
+from app.ui.widgets.exchange import breakable
+from app.ui.widgets.pieces import Card, Label, button, column, confirm, row, rule
 
 WAIT_S = 15
 """Maximum seconds to wait for a node to end before another identity is used."""
@@ -97,7 +98,7 @@ class IdentitySection(QWidget):
         super().__init__()
         self._ask, self._persona = ask, Persona()
         self._name, self._where = Label("", "strong"), Label("", "soft", wrap=True)
-        self._file = Elided("", "faint")
+        self._file = Label("", "faint", wrap=True)
         self._trouble = Label("", "bad", wrap=True)
         self._words = WordsBox()
         self._show = button("", self._toggle)
@@ -118,8 +119,7 @@ class IdentitySection(QWidget):
         self._persona = persona
         self._name.tell(persona.name)
         self._where.say(key_location(persona))
-        self._file.tell(persona.file)
-        self._file.setToolTip(persona.file)
+        self._file.tell(breakable(persona.file))
         self._trouble.tell("" if persona.busy else persona.failed)
         self._show.setVisible(bool(persona.name) and persona.kept != "file")
         self._new.setVisible(bool(persona.name))

@@ -28,13 +28,15 @@ from app.ui.theme import Theme
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Empty, Label, boxed, button, card, column, row, rule, search
+from app.ui.widgets.pieces import Empty, Label, boxed, button, card, column, rule, search
 from engines import remedy
 
 SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
 AT_LOGIN = "start_at_login"
 """Key of a setting that the system stores; it is read only while the page is visible."""
 LOGIN_MS = 500
+_LEAST = 400
+"""Width in pixels below which a setting's control stands below its name."""
 
 
 class SettingsPage(Page):
@@ -187,7 +189,7 @@ class SettingsPage(Page):
         help_ = column(
             Label(tr("Help"), "heading"),
             Label(bundle, "soft", wrap=True),
-            row(logs, diagnostics, keys, 1),
+            Bend(logs, diagnostics, keys, 1),
             gap=12,
         )
         below = QFrame()
@@ -228,7 +230,8 @@ class SettingRow(QWidget):
         said = column(Label(label, "strong"), Label(text, "soft", wrap=True), gap=3)
         self._reopen: QPushButton | None = None
         said.addWidget(self._complaint)
-        inside = row(said, made, gap=24, fill=0)
+        inside = Bend(said, made, gap=24, least=_LEAST)
+        inside.setStretch(0, 1)
         inside.setAlignment(made, Qt.AlignmentFlag.AlignVCenter)
         if reopen is not None:
             self._reopen = button(tr("Reopen now"), reopen)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QKeySequence, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QKeySequence, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app.ui.shell.tray import icon_name
@@ -18,6 +18,8 @@ from app.ui.widgets.exchange import breakable
 from app.ui.widgets.pieces import Label, Picture, antialiased_painter, boxed, column, row
 
 WIDTH, FOLDED = 212, 60
+_LOW = 440
+"""Height in pixels below which the side bar has no room for Shoal's mark."""
 _BESIDE = 48
 """Width in pixels of a page's icon and margins beside its name."""
 _KEYS = tuple(QKeySequence(f"Ctrl+{n}").toString(QKeySequence.SequenceFormat.NativeText) for n in range(1, 10))
@@ -109,7 +111,8 @@ class Sidebar(QWidget):
         self._group = QButtonGroup(self)
         self._name = Label("Shoal", "heading")
         inside = column(gap=2, margins=(12, 18, 12, 14))
-        self._top = row(Picture(theme, "mark", "own", 29, 24), self._name, 1, gap=9)
+        self._mark = Picture(theme, "mark", "own", 29, 24)
+        self._top = row(self._mark, self._name, 1, gap=9)
         inside.addLayout(self._top)
         for at, (_, icon, title) in enumerate(places):
             place = SidebarEntry(theme, icon, title, self._near)
@@ -129,7 +132,16 @@ class Sidebar(QWidget):
         self.fold(False)
         self._group.idClicked.connect(lambda at: self.chosen.emit(self._keys[at]))
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leaves the room of the mark to the pages in a low window, where their entries become lower too."""
+        super().resizeEvent(event)
+        self._mark.setVisible(self.height() >= _LOW)
+
     def choose(self, key: str) -> None:
+        """Marks this page as the one in sight, which Tab leads to; arrow keys lead to the others."""
+        policies = Qt.FocusPolicy
+        for name, place in zip(self._keys, self._group.buttons(), strict=True):
+            place.setFocusPolicy(policies.StrongFocus if name == key else policies.ClickFocus)
         self._group.button(self._keys.index(key)).setChecked(True)
 
     def fold(self, folded: bool) -> None:

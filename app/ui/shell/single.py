@@ -3,7 +3,9 @@ installer asks the window to quit in the same way."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import socket
 import stat
 import struct
@@ -12,11 +14,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
+from typing import Any, Literal
 
 import psutil
 from PySide6.QtCore import QLockFile, QObject, QSysInfo, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
+from app.common import files
 from engines.files import user_temp_folder
 
 _PATIENCE_MS = 1500
@@ -48,7 +53,7 @@ class Single(QObject):
         self.taken = self._lock.tryLock(100) or self._take_over()
         self._server: QLocalServer | None = None
         self._callers: list[QLocalSocket] = []
-        self.listens = self.taken and any(map(self._listen_at, _names(home)))
+        self.listens = self.taken and any(map(self._listen_at, _names(home, listening=True)))
 
     def _take_over(self) -> bool:
         """Takes the lock of a process that isn't one of this computer, if nobody answers for it."""
@@ -81,7 +86,7 @@ class Single(QObject):
     def _called(self) -> None:
         assert self._server is not None
         while (caller := self._server.nextPendingConnection()) is not None:
-            if not _same_user(caller):
+            if not _same_user(caller, "Client"):
                 caller.abort()
                 caller.deleteLater()
                 continue
@@ -114,19 +119,34 @@ def end_other(home: Path) -> bool:
     return _say(home, QUIT.encode())
 
 
-def _names(home: Path) -> Iterator[str]:
+def _names(home: Path, listening: bool = False) -> Iterator[str]:
     """Yields socket names to listen at: in the data folder or, if the disk or the path's length forbids that,
     in this user's temporary folder. In a folder that others can write to, somebody else could listen first."""
-    digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     if os.name == "nt":
-        yield f"shoal-{digest}"
+        if name := _pipe(home / SOCKET, listening):
+            yield name
         return
+    digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     path = home.resolve() / SOCKET
     if len(os.fsencode(path)) <= _LONGEST_PATH and _own(path.parent):
         yield str(path)
     with suppress(OSError):
         if _own(corner := user_temp_folder()):
             yield str(corner / f"window-{digest}")
+
+
+def _pipe(file: Path, listening: bool) -> str:
+    """Returns the name of the window's pipe on Windows, where anyone may listen at a name first: one that
+    no one can guess, new for each window, and kept in a file in the data folder. Empty if there is none."""
+    with suppress(OSError):
+        if listening:
+            name = f"shoal-{token_hex(16)}"
+            files.write(file, name.encode(), private=True)
+            return name
+        with file.open("rb") as opened:
+            said = opened.read(100).decode("ascii", "replace")
+        return said if re.fullmatch("shoal-[0-9a-f]{32}", said) else ""
+    return ""
 
 
 def _own(folder: Path) -> bool:
@@ -137,9 +157,11 @@ def _own(folder: Path) -> bool:
     return False
 
 
-def _same_user(peer: QLocalSocket) -> bool:
-    """Whether the process at the other end runs as this user. Only Linux reports it; elsewhere the permissions
-    of the folder, or on Windows of the pipe, ensure it."""
+def _same_user(peer: QLocalSocket, end: Literal["Client", "Server"]) -> bool:
+    """Whether the process at the other `end` runs as this user. Linux reports its user and Windows its number;
+    on macOS the permissions of the folder ensure it."""
+    if sys.platform == "win32":
+        return _runs_as_this_user(int(peer.socketDescriptor()), end)
     if sys.platform != "linux":
         return True
     with suppress(OSError), socket.socket(fileno=os.dup(int(peer.socketDescriptor()))) as same:
@@ -148,11 +170,24 @@ def _same_user(peer: QLocalSocket) -> bool:
     return False
 
 
+def _runs_as_this_user(pipe: int, end: Literal["Client", "Server"]) -> bool:
+    """Whether the process at that end of a Windows pipe is this user's; one that can't be looked at isn't."""
+    library: Any = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
+    ask, number = library[f"GetNamedPipe{end}ProcessId"], ctypes.c_uint32()
+    ask.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)]
+    with suppress(psutil.Error):
+        return bool(
+            ask(pipe, ctypes.byref(number))
+            and psutil.Process(number.value).username() == psutil.Process().username()
+        )
+    return False
+
+
 def _say(home: Path, line: bytes) -> bool:
     for name in _names(home):
         peer = QLocalSocket()
         peer.connectToServer(name)
-        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer):
+        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer, "Server"):
             peer.write(line + b"\n")
             return peer.waitForBytesWritten(_PATIENCE_MS)
     return False

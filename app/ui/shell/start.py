@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QEventLoop, QProcess, QSocketNotifier, Qt, QTimer, Signal
-from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtCore import QEvent, QEventLoop, QProcess, QSize, QSocketNotifier, Qt, QTimer, Signal
+from PySide6.QtGui import QFileOpenEvent, QFontInfo
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.common.process.control import stop_signals
@@ -90,6 +90,41 @@ class Application(QApplication):
         self.asked.emit(link)
 
 
+USUAL_PX = 15
+"""Pixels of the largest system font that is usual: 11 pt on Linux, 9 pt on Windows, 13 px on macOS."""
+LEAST_ROOM = (640, 360)
+"""The smallest screen that every page works on; text grows no further than leaves this much of the screen."""
+_FACTOR = "QT_SCALE_FACTOR"
+
+
+def text_scale(pixels: int, room: QSize) -> float:
+    """Returns how much larger everything is drawn for a system font of this many pixels, on a screen with this
+    much room: 22 pt (29 pixels) are 1.9 times as large, but 1.25 times on a screen of 800x600.
+
+    >>> round(text_scale(29, QSize(1280, 720)), 2), text_scale(29, QSize(800, 600)), text_scale(12, QSize(0, 0))
+    (1.93, 1.25, 1.0)
+    """
+    most = min(room.width() / LEAST_ROOM[0], room.height() / LEAST_ROOM[1])
+    return max(1.0, min(pixels / USUAL_PX, most))
+
+
+def enlarged(application: Application) -> Application:
+    """Returns an application that draws everything larger if the system's font is large, else the same one. Qt
+    reads the factor only when an application begins, and its font is known only then, so there are two."""
+    room, given = application.primaryScreen().availableSize(), os.environ.get(_FACTOR)
+    scale = text_scale(QFontInfo(application.font()).pixelSize(), room)
+    if scale == 1:
+        return application
+    application.shutdown()
+    os.environ[_FACTOR] = str(scale * float(given or 1))
+    try:
+        return Application(sys.argv[:1])
+    finally:  # a window that is opened again would be enlarged twice
+        os.environ.pop(_FACTOR)
+        if given:
+            os.environ[_FACTOR] = given
+
+
 def run(
     home: Path,
     theme: Choice | None = None,
@@ -100,7 +135,7 @@ def run(
     """Shows the window until it is quit. Returns the exit code: 0, also if another window was raised instead
     and given the invite or link."""
     QApplication.setQuitOnLastWindowClosed(False)
-    application = Application(sys.argv[:1])
+    application = enlarged(Application(sys.argv[:1]))
     application.setApplicationName("Shoal")
     application.setDesktopFileName("shoal")
     load_language(application, Choices(home)["language"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QLayout,
     QLineEdit,
     QMainWindow,
     QMessageBox,
     QPushButton,
+    QScrollArea,
     QStackedWidget,
     QToolButton,
     QWidget,
@@ -103,7 +105,7 @@ class MainWindow(QMainWindow):
         self._stack.setProperty("look", "ground")
         self._sidebar = Sidebar(theme, [(key, icon, title) for key, icon, title, _ in pages(theme)])
         self._sidebar.chosen.connect(self.go)
-        inside = QWidget()
+        self._inside = inside = QWidget()
         inside.setProperty("look", "ground")
         inside.setLayout(row(self._sidebar, self._stack, gap=0, fill=1))
         self.setCentralWidget(inside)
@@ -252,12 +254,18 @@ class MainWindow(QMainWindow):
         self._sidebar.fold(self.width() < _FOLDS)
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Scrolls the page to the widget that Tab reaches, also from outside the page."""
-        moved = super().focusNextPrevChild(next)
-        page, now = self._pages[self.page], self.focusWidget()
-        if moved and now is not None and page.isAncestorOf(now):
-            page.ensureWidgetVisible(now)
-        return moved
+        """Moves in reading order, and scrolls the page to the widget that Tab reaches. Qt would go by when a
+        widget was made, and rows are made later than what stands below them."""
+        stops, now = list(in_reading_order(self._inside)), self.focusWidget()
+        if now is None or now not in stops:
+            return super().focusNextPrevChild(next)
+        reasons = Qt.FocusReason
+        after = stops[(stops.index(now) + (1 if next else -1)) % len(stops)]
+        after.setFocus(reasons.TabFocusReason if next else reasons.BacktabFocusReason)
+        page = self._pages[self.page]
+        if page.isAncestorOf(after):
+            page.ensureWidgetVisible(after)
+        return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter presses the button that has the focus, or else the page's main button."""
@@ -298,6 +306,28 @@ class MainWindow(QMainWindow):
 
     def _toggle(self) -> None:
         (self._actions.pause if words.contributes(self._view) else self._actions.start)()
+
+
+def in_reading_order(widget: QWidget) -> Iterator[QWidget]:
+    """Yields every visible part that Tab reaches or leaves, in the order of the layouts."""
+    if not widget.isVisible() or not widget.isEnabled():
+        return
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus or widget.hasFocus():
+        yield widget
+    if isinstance(widget, QScrollArea) and (inside := widget.widget()) is not None:
+        yield from in_reading_order(inside)
+    if (layout := widget.layout()) is not None:
+        yield from _in_layout(layout)
+
+
+def _in_layout(layout: QLayout) -> Iterator[QWidget]:
+    for at in range(layout.count()):
+        item = layout.itemAt(at)
+        assert item is not None
+        if (part := item.widget()) is not None:
+            yield from in_reading_order(part)
+        elif (inner := item.layout()) is not None:
+            yield from _in_layout(inner)
 
 
 def first_size(wanted: QSize, room: QSize) -> QSize:

@@ -157,6 +157,9 @@ QPushButton[look="flat"]:focus, QToolButton[look="flat"]:focus {{ border: 2px so
 color: {c.accent}; }} QPushButton[look="danger"] {{ color: {c.bad}; }} QToolButton::menu-indicator,
 QPushButton::menu-indicator {{ image: none; width: 0px; }}
 
+QPushButton[look="tile"] {{ border-color: {c.line}; border-radius: {RADIUS_CARD}px; padding: 0; }}
+QPushButton[look="tile"]:focus {{ border: 2px solid {c.accent}; }}
+
 QAbstractButton[look="segment"] {{ background: transparent; border: 1px solid transparent; color: {c.text_soft};
     border-radius: 6px; padding: 4px 12px; font-weight: 500; }}
 QAbstractButton[look="segment"]:hover {{ color: {c.text}; background: {c.hover}; }}
@@ -194,6 +197,7 @@ QProgressBar::chunk {{ background: {c.accent}; border-radius: 2px; }}
 
 QListWidget {{ background: {c.surface}; border: 1px solid {c.line_strong}; border-radius: {RADIUS_CONTROL}px;
     padding: 4px; }}
+QListWidget:focus {{ border: 2px solid {c.accent}; padding: 3px; }}
 QListWidget::item {{ padding: 6px 8px; border-radius: 5px; color: {c.text}; }}
 QListWidget::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 

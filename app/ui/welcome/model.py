@@ -16,6 +16,8 @@ from app.ui.widgets.pieces import Label, button, card, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 Act = Callable[[], object]
+STEP_SIDE = 32
+"""Margin in pixels beside a step."""
 
 
 def point(title: str, text: str) -> QFrame:
@@ -29,7 +31,7 @@ def step_text(at: int, of: int) -> str:
 def step_layout(where: str, title: str, text: str, middle: QLayout, buttons: QLayout) -> QVBoxLayout:
     """Lays out a step: its number, heading and content, and the buttons to continue and go back."""
     said = (Label(where, "faint"), Label(title, "hero", wrap=True), Label(text, "lead", wrap=True))
-    return column(*said, middle, 1, buttons, gap=12, margins=(40, 26, 40, 26))
+    return column(*said, middle, 1, buttons, gap=12, margins=(STEP_SIDE, 26, STEP_SIDE, 26))
 
 
 LARGER = "larger"

@@ -12,13 +12,14 @@ from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.view.view import View
-from app.ui.welcome.model import Act, ModelStep, point, step_layout, step_text
+from app.ui.welcome.model import STEP_SIDE, Act, ModelStep, point, step_layout, step_text
+from app.ui.widgets.bend import Bend
 from app.ui.widgets.invite import InviteField
 from app.ui.widgets.pieces import Card, Label, Picture, button, column, row
 from app.ui.widgets.selecting import Option, OptionGroup
 
 ALONE, FIND, INVITE = "alone", "find", "invite"
-_MIN_TEXT = 320
+_MIN_TEXT = 290
 """Minimum width in pixels of a sentence in the third step, so that its height is not overestimated."""
 
 
@@ -90,15 +91,18 @@ class IntroStep(QWidget):
             point(tr("What leaves this computer"), leaves),
             point(tr("What it keeps"), keeps),
         )
+        shown = Bend(*points, gap=16, least=520)
+        for at in range(3):
+            shown.setStretch(at, 1)
         inside = column(
             row(Picture(theme, "mark", "own", 72, 60), 1),
             Label(step_text(1, 3), "faint"),
             title,
             lead,
-            row(self._on, alone, table, 1, gap=10),
-            row(*points, gap=16, fill=range(3)),
+            Bend(self._on, alone, table, 1, gap=10),
+            shown,
             gap=18,
-            margins=(40, 34, 40, 32),
+            margins=(STEP_SIDE, 34, STEP_SIDE, 32),
         )
         inside.insertSpacing(6, 12)
         inside.insertStretch(0, 2)

@@ -19,7 +19,15 @@ class Bend(QHBoxLayout):
 
     def bent(self, width: int) -> bool:
         """Whether the layout is a column at this width."""
-        return width < max(self._least, super().minimumSize().width())
+        return width < max(self._least, self.straight())
+
+    def straight(self) -> int:
+        """The least width of the row in pixels with every Bend in it a row too: the outermost bends first."""
+        wide = [
+            inner.straight() if isinstance(inner := item.layout(), Bend) else item.minimumSize().width()
+            for item in self._shown()
+        ]
+        return max(super().minimumSize().width(), sum(wide) + self.spacing() * max(0, len(wide) - 1))
 
     def minimumSize(self) -> QSize:
         wide = max((item.minimumSize().width() for item in self._shown()), default=0)
@@ -72,16 +80,16 @@ class Stat(Card):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption"),
+            Label("", "caption", wrap=True),
             Elided("", "figure"),
-            Elided("", "faint"),
+            Label("", "faint", wrap=True),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)
-        self.setLayout(column(self._name, self._figure, self._meaning, gap=3, margins=(18, 14, 18, 14)))
+        self.setLayout(column(self._name, self._figure, self._meaning, 1, gap=3, margins=(18, 14, 18, 14)))
 
     def say(self, name: str, figure: str, meaning: str) -> None:
         self._name.say(name)

@@ -71,7 +71,8 @@ class Label(QLabel):
 
 
 class Elided(Label):
-    """A one-line label that ends in … if there is no room; its tool tip has the whole text."""
+    """A one-line label that ends in … if there is no room; its tool tip has the whole text. With word wrap it
+    is a usual label."""
 
     def __init__(self, text: str = "", look: str = "") -> None:
         super().__init__(text, look)
@@ -79,6 +80,9 @@ class Elided(Label):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self.wordWrap():
+            super().paintEvent(event)
+            return
         painter = QPainter(self)
         fitted = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
