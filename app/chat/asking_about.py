@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.chat.whole_table import batches, skill_answers
-from app.sapo.sets.question_set import MAX_QUESTION
+from app.sapo.sets.bounds import MAX_QUESTION
 from app.sapo.sets.tables import question_key
 from app.skills.answering import LeastSure, SkillAnswer
 from app.skills.least_sure import least_sure

@@ -22,8 +22,8 @@ from app.common.job import Done, Failed, JobEvent, Tell
 from app.common.rate import TransferSpeed
 from app.node.models.skills import KnownSkill, LeftBlank, left_blank
 from app.node.record.errors import NodeError
+from app.sapo.sets.bounds import MAX_BYTES
 from app.sapo.sets.columns import QUESTION_NAMES, column_position, join_cells
-from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.grid import Grid, letter, read_grid
 from app.sapo.sets.question_set import SetError
 from app.sapo.sets.written import FILE_KINDS, Cell, table_file, xlsx_beside

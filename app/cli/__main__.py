@@ -8,13 +8,17 @@ import ast
 import difflib
 import errno
 import importlib
+import itertools
 import os
+import re
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from app.cli._terminal import WrongUsage, say
+from app.common.process.streams import plain_streams
 from app.common.process.surroundings import repair_folder_and_streams
 from engines import remedy
 
@@ -68,6 +72,11 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code (argparse ends the process itself on wrong usage: 2)."""
     repair_folder_and_streams()
+    with plain_streams():
+        return _main(arguments)
+
+
+def _main(arguments: list[str]) -> int:
     try:
         if arguments[:1] in (["-h"], ["--help"], ["help"]):
             say(overview(everything=arguments[1:] == ["all"]))
@@ -77,8 +86,9 @@ def main(arguments: list[str]) -> int:
 
             print(f"Shoal {version()}")
             return 0
-        if not arguments or (arguments[0] == "--home" and len(arguments) == 2):
-            return _open(*arguments)
+        words = [*arguments[0].split("=", 1), *arguments[1:]] if arguments else []
+        if not words or (words[0] == "--home" and len(words) == 2):
+            return _open(*words)
         if arguments[0].startswith("--"):
             return _run(*ALONE, *arguments)
         return _run(*arguments)
@@ -123,7 +133,9 @@ def _run(name: str, *arguments: str) -> int:
     if getattr(command, "PASSES_ON", False) and not {"-h", "--help"} & set(arguments[:1]):
         parsed = argparse.Namespace(rest=list(arguments))
     else:
-        parsed, stray = parser.parse_known_args(arguments)
+        stray = _unknown_options(arguments, parser)
+        if not stray:
+            parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
     from app.common.home import UMASK  # --help needs nothing installed
@@ -141,9 +153,27 @@ def _run(name: str, *arguments: str) -> int:
     return code
 
 
+def _unknown_options(arguments: Sequence[str], parser: Parser) -> list[str]:
+    """Returns the options that a parser doesn't know: argparse would take the value of one for an order."""
+    options = _options(parser)
+    before = itertools.takewhile(lambda one: one != "--", arguments)
+    return [
+        one for one in before if re.fullmatch(r"--[a-z][\w-]*(=\S*)?", one) and one.split("=")[0] not in options
+    ]
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """Returns the options of a parser and of its orders."""
+    found = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found = found.union(*map(_options, action.choices.values()))
+    return found
+
+
 def _stray(argument: str, parser: Parser) -> str:
     """Returns a sentence about an argument that is not understood."""
-    options = [option for action in parser._actions for option in action.option_strings]
+    options = sorted(_options(parser))
     near = difflib.get_close_matches(argument.split("=")[0], options, n=1)
     return f"it does not know {argument}" + (f" (did you mean {near[0]}?)" if near else "")
 

@@ -147,6 +147,7 @@ def invite(url: str, swarm: str, relay: str, public: Invite | None) -> Invite:
     if _is_wildcard(parts.hostname or ""):
         from app.swarm.invite.discovery import lan_address
 
+        # IPv4, which six words can say; a relay at :: takes it too
         url = f"ws://{lan_address() or '127.0.0.1'}:{parts.port}{parts.path}"
     return Invite(url=invite_from_text(url).url, swarm=swarm, relay=relay)
 
@@ -174,6 +175,11 @@ def start_message(link: Invite, listening: str, mode: str, announced: bool) -> s
             else f"It listens at {host} port {port}{heard}, without encryption; Ctrl-C closes it."
         )
     return "\n".join(lines)
+
+
+def is_local(link: Invite) -> bool:
+    """True if the invite leads to this computer itself."""
+    return _is_loopback(urllib.parse.urlsplit(link.url).hostname or "")
 
 
 async def announce(link: Invite, private: bool) -> None:

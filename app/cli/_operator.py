@@ -85,7 +85,9 @@ def add_orders(parser: argparse.ArgumentParser) -> None:
         )
         one.add_argument("--at", metavar="URL", help="of a relay elsewhere")
         one.add_argument("--key", type=Path, metavar="FILE", help="the operator's key")
-        one.add_argument("--json", action="store_true", help="print the relay's answer as JSON")
+        one.add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="print the relay's answer as JSON"
+        )
 
 
 def operators(args: argparse.Namespace) -> frozenset[bytes]:
@@ -105,11 +107,14 @@ def operators(args: argparse.Namespace) -> frozenset[bytes]:
 def relay_key(args: argparse.Namespace) -> bytes:
     """Returns the seed of the relay's key, created at its first start: nodes recognise a known relay by this
     key. Raises OperatorError."""
+    return _load_or_make_key(args.relay_key or relay_folder(args) / RELAY_KEY_FILE)
+
+
+def relay_folder(args: argparse.Namespace) -> Path:
+    """Returns the folder for what a relay keeps, with or without --state."""
     from app.common.home import home
 
-    if args.relay_key is not None:
-        return _load_or_make_key(args.relay_key)
-    return _load_or_make_key((args.state if args.state is not None else home() / "relay") / RELAY_KEY_FILE)
+    return Path(args.state) if args.state is not None else home(args.home) / "relay"
 
 
 def rules(args: argparse.Namespace, public: str | None = None) -> Rules:

@@ -14,15 +14,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from app.common.process.control import stop_signals, when_input_closes
+from app.common.process.streams import plain_json, plain_text
 
 if TYPE_CHECKING:
     from app.common.job import Failed
 
 
-def json_line(event: object) -> None:
-    import msgspec
+def overwrite(text: str) -> None:
+    """Writes a line on standard error over the one that stands there."""
+    stream = getattr(sys.stderr, "stream", sys.stderr)
+    print(f"\r{plain_text(text)}", end="", file=stream, flush=True)
 
-    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+
+def json_line(event: object) -> None:
+    import msgspec  # the list of commands needs nothing installed
+
+    sys.stdout.buffer.write(plain_json(msgspec.json.encode(event).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -85,7 +92,7 @@ class TerminalLine:
         """Shows the current text; without a terminal it is printed whenever `step` changes (None: never)."""
         if self._live:
             width = shutil.get_terminal_size().columns - 1
-            print(f"\r{text[:width]:{width}}", end="", file=sys.stderr, flush=True)
+            overwrite(f"{text[:width]:{width}}")
             self._open = True
         elif step is not None and step != self._step:
             print(text, file=sys.stderr, flush=True)

@@ -1,8 +1,10 @@
-"""`./shoal data`: where everything is stored, its size, and choosing another folder."""
+"""`./shoal data`: where everything is stored, its size, what was sent, and choosing another folder."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from datetime import datetime
 from pathlib import Path
 
 from app.cli._frame import share, tell
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from app.node.data import contents
     from app.node.data.home import use_folder
+    from app.swarm.client.traffic import read_traffic
 
     folder = home(args.home)
     if args.use is not None:
@@ -33,5 +36,13 @@ def main(args: argparse.Namespace) -> int:
     sizes = contents.sizes(folder)
     rows = {size.kind: size.bytes for size in sizes}
     lines = [str(folder), *(f"  {in_bytes(size.bytes):>12}  {size.label}" for size in sizes)]
-    tell(args, "\n".join(lines), home=str(folder), bytes=sum(rows.values()), kinds=rows)
+    traffic = read_traffic(folder)
+    hour, _ = traffic.hour(time.time())
+    if traffic.sent:
+        since = datetime.fromtimestamp(traffic.since).strftime("%Y-%m-%d")
+        lines.append(
+            f"Sent to relays: {in_bytes(hour)} in the last hour, {in_bytes(traffic.sent)} since {since}."
+        )
+    sent = {"hour": hour, "total": traffic.sent, "since": traffic.since}
+    tell(args, "\n".join(lines), home=str(folder), bytes=sum(rows.values()), kinds=rows, sent=sent)
     return 0

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from app.cli._frame import reading_home, share
-from app.cli._terminal import WrongUsage, json_line, report_failure, say
+from app.cli._terminal import WrongUsage, json_line, overwrite, report_failure, say
 from app.node.models.card import FORMATS
 
 SUMMARY = "take your model to other programs"
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
         if args.json:
             json_line(event)
         elif isinstance(event, Progress) and sys.stderr.isatty():
-            print(f"\r{100 * event.share:3.0f} %", end="", file=sys.stderr, flush=True)
+            overwrite(f"{100 * event.share:3.0f} %")
 
     with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
         done = exporting.export(data, wish, heard)

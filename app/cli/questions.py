@@ -18,9 +18,9 @@ from app.node.data.question_sets import KeptSet
 from app.node.history import history
 from app.sapo.sets import checks, tables, templates
 from app.sapo.sets.amending import amended
+from app.sapo.sets.bounds import MAX_BYTES
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading
-from app.sapo.sets.encodings import MAX_BYTES
 from app.sapo.sets.question_set import ROUGH_CURVE_QUESTIONS, QuestionSet, SetError, encode, family
 from app.sapo.sets.tables import Preview
 from engines import remedy

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli import _joining, _operator
+from app.cli._frame import share
 from app.cli._terminal import WrongUsage, say
 from app.common.process.control import when_input_closes
 from app.common.text import bounded_integer
@@ -33,7 +34,8 @@ MEMORY = "memory"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--host", help=f"address to listen at (default {HOST}: this computer only; with --lan all networks)"
+        "--host",
+        help=f"address to listen at (default {HOST}: this computer only; with --lan or --class all networks)",
     )
     parser.add_argument(
         "--port",
@@ -79,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --class: questions to hand out, a table or an exported set; pupils see them first",
     )
+    parser.add_argument("--json", action="store_true", help="print a line for programs to a terminal too")
+    share(parser, home="the data folder, for the relay's key (also: SHOAL_HOME)")
     _joining.add_arguments(parser)
     _operator.add_options(parser)
     _operator.add_orders(parser)
@@ -96,14 +100,16 @@ def main(args: argparse.Namespace) -> int:
         joining = _joining.read_joining(args)
         rules = _operator.rules(args, None if joining.public is None else joining.public.url)
         if args.classroom:
-            rules = msgspec.structs.replace(rules, teacher=teacher.token())
+            people = _operator.relay_folder(args) / teacher.PEOPLE_FILE
+            rules = msgspec.structs.replace(rules, teacher=teacher.token(), people=people)
         handout = _handout(args)
         seed = _operator.relay_key(args)
     except (AccessSetupError, ValueError) as error:
         raise WrongUsage(str(error)) from error
     if args.until_stdin_closes:
         when_input_closes(_end)
-    host = args.host or (_joining.ANYWHERE if args.lan else HOST)
+    for_network = args.lan or (args.classroom and joining.public is None)
+    host = args.host or (_joining.ANYWHERE if for_network else HOST)
     announcing: set[asyncio.Task[None]] = set()
 
     def open_state() -> RelayState:
@@ -127,14 +133,16 @@ def main(args: argparse.Namespace) -> int:
         first |= _operator.write_relay_url(args, rules, url)
         if args.classroom:
             first["teacher"] = f"{_page(link.url)}{teacher.PATH}{rules.teacher}/page"
-        if not sys.stdout.isatty():  # the line is for programs
+        if args.json or not sys.stdout.isatty():  # the line is for programs
             print(json.dumps(first), flush=True)
         say("The relay is open.", sys.stderr)
         say(_joining.start_message(link, url, state.access.mode, args.lan), sys.stderr)
         say(f"Address: {url}\nSwarm: {state.swarm}, relay: {state.relay}", sys.stderr)
         if args.classroom:
             say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
-            if state.access.private is None:
+            if _joining.is_local(link):
+                say("Pupils on other computers can't join it: leave out --host for that.", sys.stderr)
+            elif state.access.private is None and link.url.startswith("ws:"):
                 say(
                     "Others on this network can read the page and the answers, which aren't encrypted. Open "
                     "the page on this computer. With --private, secret words encrypt the answers.",
@@ -175,7 +183,7 @@ def _handout(args: argparse.Namespace) -> str:
         return ""
     if not args.classroom:
         raise ValueError("--questions hands a question set out to a class: add --class.")
-    from app.sapo.sets.encodings import MAX_BYTES
+    from app.sapo.sets.bounds import MAX_BYTES
     from app.sapo.sets.question_set import check, encode
     from app.sapo.sets.tables import read
     from app.swarm.wire.limits import BATCH_FRAME, HANDOUT_CHARS

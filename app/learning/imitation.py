@@ -7,8 +7,9 @@ learned (blocks of such rows were half forgotten after twelve rounds, LOG.md).
 
 Every answer is an examination before it is a lesson: its nats before the step that teaches it come with the
 forward pass (prequential evaluation; Dawid 1984). How fast these fall per token is a family's progress
-(prediction gain; Graves et al. 2017, arXiv 1704.03003), known with an error. The budget is dealt by draws from
-these progresses (Thompson sampling), and a part of it equally, so that no family is missed for ever. Nats are
+(prediction gain; Graves et al. 2017, arXiv 1704.03003), known with an error. The budget goes to a few
+families at a time, a block of answers each, until all had one (the same number of rows among nine families
+opened none, LOG.md); then to draws from these progresses (Thompson sampling). Nats are
 compared within an author, because authors write differently.
 
 `app.learning.agreement` decides which answers may be imitated; those taught least often come first, then those
@@ -20,6 +21,8 @@ policy that could have written them. Pure functions.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
@@ -33,11 +36,11 @@ from app.sapo.groups import GroupRecord
 
 ROWS_PER_QUESTION = 10
 """Peers' answers in a round for each of its own questions, at most: about one and a half times their cost."""
-PER_STEP, RATE = 8, 3e-4
-"""Answers of an optimiser step, and its learning rate: that of RL steps would teach them too slowly."""
-EQUAL_SHARE = 0.5
-"""Share of the budget that all families with answers get alike: with a quarter, three of eight families got
-most rows (LOG.md)."""
+PER_STEP, RATE = 4, 3e-4
+"""Answers of an optimiser step, and its learning rate: that of RL steps would teach them too slowly. Twice as
+many in a step taught half as much, and cost more of the everyday language (LOG.md)."""
+AT_ONCE, BLOCK = 3, 128
+"""Families that share a round's budget, and the answers of a family before the next one's turn."""
 MIN_ANSWERS, MIN_AUTHORS = 8, 2
 """Minimum answers of a family and level, and minimum independent authors unless one of them is vouched for."""
 MAX_ANSWERS = 48
@@ -73,16 +76,23 @@ class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
     """What was taught in a family, and what it brought. `usual`: by author's key, nats of its first answers.
-    `fast`, `slow`: nats of answers less their author's usual ones, over few and over more rounds. `tokens`: of
-    a row. `answers`: how many were taught in all, by author's name; `shown`: question and answer of one."""
+    `fast`, `slow`: nats of answers less their author's usual ones, over few and over more rounds. `likely`:
+    the probability of answers, over few rounds. `tokens`: of a row. `answers`: how many were taught in all, by
+    author's name; `shown`: question and answer of one."""
 
     level: int
     usual: dict[str, Evidence] = {}
     fast: Evidence = Evidence()
     slow: Evidence = Evidence()
+    likely: Evidence = Evidence()
     tokens: Evidence = Evidence()
     answers: dict[str, int] = {}
     shown: tuple[str, str] = ("", "")
+
+    @property
+    def count(self) -> int:
+        """How many answers were taught."""
+        return sum(self.answers.values())
 
     @property
     def progress(self) -> tuple[float, float]:
@@ -136,35 +146,42 @@ def families_with_answers(
 
 
 def deal_rows(
-    rows: int, offers: Mapping[str, int], before: Mapping[str, FamilyTaught], draws: Random
+    rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets. `offers`: number of answers that each has. A part
-    of the rows (EQUAL_SHARE) is dealt equally, the rest PER_STEP at a time by Thompson draws of progress per
-    token; a family that was never taught comes first.
+    """Returns how many of a round's `rows` each family gets: AT_ONCE of them share these. First come families
+    in the middle of a block, then those that were never taught, with the shortest answers first (they cost
+    least, and leave the least room for a slip), then the rest by Thompson draws of progress per token.
 
+    >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
+    >>> gcd, lcm, aiw, bits = (
+    ...     FamilyAnswers(family=family, level=0, answers=(answer,) * 48)
+    ...     for family in ("gcd", "lcm", "aiw", "bits")
+    ... )
     >>> fast, slow = (Evidence(n=40.0, mean=mean, m2=400.0) for mean in (-9.0, -3.0))
-    >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, tokens=Evidence(n=40.0, mean=50.0))
-    >>> still = msgspec.structs.replace(learns, fast=slow)
-    >>> deal_rows(80, {"gcd": 48, "lcm": 48, "aiw": 4}, {"gcd": learns, "lcm": still, "aiw": learns}, Random(1))
-    {'gcd': 48, 'lcm': 28, 'aiw': 4}
+    >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, answers={"Ann": 128})
+    >>> still, begun = msgspec.structs.replace(learns, fast=slow), FamilyTaught(level=0, answers={"Ann": 120})
+    >>> deal_rows(80, [gcd, lcm, aiw, bits], {"gcd": learns, "lcm": still, "aiw": begun}, Random(1))
+    {'aiw': 8, 'bits': 36, 'gcd': 36}
     """
-    left = min(rows, sum(offers.values()))
-    equal = max(1, int(EQUAL_SHARE * left / max(1, len(offers))))
-    dealt = dict.fromkeys(offers, 0)
-    for family in draws.sample(list(offers), len(offers)):  # with fewer rows than families, others next time
-        dealt[family] = min(equal, offers[family], left - sum(dealt.values()))
 
-    def drawn(family: str) -> float:
-        if family not in before or not before[family].fast.n:
-            return float("inf")
-        mean, error = before[family].progress
-        return draws.gauss(mean, error) / max(1.0, before[family].tokens.mean)
+    def turn(one: FamilyAnswers) -> tuple[int, float]:
+        known = before.get(one.family)
+        if known is None or not known.count:
+            return 1, statistics.median(len(answer.completion) for answer in one.answers)
+        if known.count % BLOCK:
+            return 0, -known.count
+        mean, error = known.progress
+        return 2, -draws.gauss(mean, error) / max(1.0, known.tokens.mean)
 
-    while (rest := left - sum(dealt.values())) > 0:
-        room = {family: most - dealt[family] for family, most in offers.items() if most > dealt[family]}
-        best = max(room, key=drawn)
-        dealt[best] += min(PER_STEP, room[best], rest)
-    return dealt
+    order, dealt = sorted((one for one in offered if one.answers), key=turn), Counter[str]()
+    for place, one in enumerate(order):
+        known, left = before.get(one.family), rows - dealt.total()
+        room = BLOCK - known.count % BLOCK if known is not None else BLOCK
+        share = math.ceil(left / max(1, min(AT_ONCE, len(order)) - place))
+        dealt[one.family] = min(len(one.answers), room, share)
+    for one in order:  # what is left, because a block ends or answers are few
+        dealt[one.family] += min(len(one.answers) - dealt[one.family], rows - dealt.total())
+    return dict(+dealt)
 
 
 def after_teaching(
@@ -194,6 +211,7 @@ def after_teaching(
             usual[answer.key] = known = known + Evidence.of([found])
         apart.append(found - known.mean)
     fresh = seen = Evidence.of(apart)
+    likely = [math.exp(-found) for answer, found in zip(answers, nats, strict=True) if answer.fresh]
     if not apart:  # without new answers nothing more is known to be gained
         seen = Evidence(n=len(answers) / 2, mean=now.fast.mean)
     counted = Counter(now.answers) + Counter(answer.peer for answer in answers)
@@ -202,6 +220,7 @@ def after_teaching(
         usual=dict([*usual.items()][-_AUTHORS:]),
         fast=now.fast.faded(_FAST) + fresh,
         slow=now.slow.faded(_SLOW) + seen,
+        likely=now.likely.faded(_FAST) + Evidence.of(likely),
         tokens=now.tokens.faded(_SLOW) + Evidence.of(map(float, tokens)),
         answers=dict(counted.most_common(_AUTHORS)),
         shown=now.shown if now.shown[0] or not answers else (answers[0].question, answers[0].completion),

@@ -30,8 +30,10 @@ class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 ROUND_RETENTION = RetentionSettings(read=6, per_step=2, strength=0.5)
 """For ordinary rounds, where the answers of a step weigh about five times as much as the replies (LOG.md)."""
-IMITATION_RETENTION = RetentionSettings(read=8, per_step=3, strength=1.0)
-"""For steps that imitate peers, whose answers are further from the model's own distribution (LOG.md)."""
+IMITATION_RETENTION = RetentionSettings(read=8, per_step=1, strength=1.0)
+"""For short steps that imitate peers, whose answers are further from the model's own distribution (LOG.md)."""
+RECOVERY_RETENTION = RetentionSettings(read=8, per_step=3, strength=1.0)
+"""For steps on small talk alone."""
 
 
 class PreservedReply(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,9 @@ library."""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -193,7 +195,7 @@ ROUND_SECONDS: dict[str, tuple[float, float]] = {"cuda": (0.4, 1.3), "bf16": (3.
 medians (app/lab/LOG.md): an H200; two cores of a processor with bf16 instructions; two cores with AVX2. There
 is none for Apple Silicon."""
 _SMALL, _LARGE = 1.6e6, 135e6
-"""Parameters of these two models."""
+"""Parameters of these two models. The smaller one's pace says little of others: most of it is no arithmetic."""
 _CORES, _MAX_CORES = 2, 8
 """Cores of the processors in the table, and how many count at most: more bring little."""
 
@@ -219,3 +221,28 @@ def usual_round_s(parameters: int, machine: str, cores: int) -> float | None:
     small, large = ROUND_SECONDS[machine]
     more = 1.0 if machine == "cuda" else _CORES / min(cores, _MAX_CORES)
     return round(more * (small + (large - small) * (parameters - _SMALL) / (_LARGE - _SMALL)), 1)
+
+
+def expected_round_s(models: Sequence[tuple[int, float | None]], machine: str, cores: int) -> dict[int, float]:
+    """Returns the seconds of a round by number of parameters, for `models` of (parameters, seconds measured
+    here or None), as far as they are known. A model that was not measured takes its usual time, in the
+    proportion of the largest smaller one that was; and none is expected to be slower than a larger one.
+
+    >>> expected_round_s([(135_000_000, 15.6), (360_000_000, None)], "bf16", 2)
+    {135000000: 15.6, 360000000: 31.8}
+    >>> expected_round_s([(135_000_000, 20.0), (360_000_000, 12.0), (1_600_000, None)], "bf16", 2)
+    {1600000: 3.0, 135000000: 12.0, 360000000: 12.0}
+    """
+    found: dict[int, float] = {}
+    ratio, slowest = 1.0, 0.0
+    for parameters, played in sorted(models, key=lambda model: (model[0], model[1] or 0.0)):
+        usual = usual_round_s(parameters, machine, cores)
+        if played:
+            slowest = max(slowest, played)
+            ratio = played / usual if usual and parameters >= _LARGE / 2 else ratio
+        if seconds := played or (max(slowest, round(ratio * usual, 1)) if usual else None):
+            found[parameters] = seconds
+    least = math.inf
+    for parameters in sorted(found, reverse=True):
+        found[parameters] = least = min(least, found[parameters])
+    return found

@@ -11,7 +11,14 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import safe_line
-from app.learning.imitation import DONE_SHARE, FamilyAnswers, FamilyTaught, Judged, families_with_answers
+from app.learning.imitation import (
+    AT_ONCE,
+    DONE_SHARE,
+    FamilyAnswers,
+    FamilyTaught,
+    Judged,
+    families_with_answers,
+)
 from app.learning.placement import (
     MAX_ACTIVE,
     OwnExample,
@@ -131,6 +138,8 @@ class ActiveFamilies:
         if self._found is None:
             return None
         taught = [family for family in state.imitated if family in self._healer.candidates]
+        taught.sort(key=lambda family: -state.imitated[family].likely.mean)
+        taught = [family for family in taught if family not in self._found.in_play][:AT_ONCE]
         family = family_to_try(self._found, taught, state.round)
         if family is None:
             return None

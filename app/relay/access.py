@@ -154,3 +154,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     sockets: int | None = None
     teacher: str = ""
     """Secret last part of the URL of a classroom's teacher page; empty if this is not a classroom."""
+    people: Path | None = None
+    """The file in which a classroom's teacher notes whose model each is."""

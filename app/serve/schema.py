@@ -104,7 +104,10 @@ def _literal(text: str) -> str:
 
 
 def _json(value: object) -> str:
-    return _literal(json.dumps(value, ensure_ascii=False))
+    try:
+        return _literal(json.dumps(value, ensure_ascii=False))
+    except RecursionError as error:
+        raise SchemaError("A value is nested too deep: leave it out.") from error
 
 
 Rule = tuple[str, int]
@@ -215,8 +218,9 @@ class _Rules:
         """Adds the rules of an object. Each property has two rules: `first` if no property precedes it, `next`
         after others."""
         properties, required = schema.get("properties") or {}, schema.get("required") or []
-        if not isinstance(properties, dict) or not isinstance(required, list):
-            raise SchemaError("properties is an object, and required a list.")
+        named = isinstance(required, list) and all(isinstance(name, str) for name in required)
+        if not isinstance(properties, dict) or not named:
+            raise SchemaError("properties is an object, and required a list of names.")
         if lacking := [name for name in required if name not in properties]:
             raise SchemaError(f"The required property {str(lacking[0])[:60]} is not described.")
         if not properties:
@@ -243,6 +247,7 @@ def _bounds(schema: dict[str, Any], least: str, most: str) -> tuple[int, int | N
     for count in (low, high):
         if count is not None and (type(count) is not int or not 0 <= count <= _MAX_COUNT):
             raise SchemaError(f"{least} and {most} are 0 to {_MAX_COUNT}.")
+    low = low or 0
     if high is not None and high < low:
         raise SchemaError(f"{most} is less than {least}.")
     return low, high

@@ -9,8 +9,9 @@ from collections import Counter
 from functools import cached_property
 
 from app.sapo.asking import Example, Messages, Way, messages
+from app.sapo.sets.bounds import MAX_TRUTH
 from app.sapo.sets.checks import score_answer
-from app.sapo.sets.question_set import MAX_TRUTH, OWNERS_PREFIX, QuestionSet, examples, family
+from app.sapo.sets.question_set import OWNERS_PREFIX, QuestionSet, examples, family
 from app.sapo.sets.tables import clean_cell
 
 _MIN_TOKENS, _MAX_TOKENS = 8, 256

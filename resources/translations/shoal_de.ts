@@ -1622,6 +1622,10 @@
    <translation>sagt der Lehrkraft, wie weit es ist</translation>
   </message>
   <message>
+   <source>tells the teacher whether it's learning</source>
+   <translation>sagt der Lehrkraft, ob es gerade lernt</translation>
+  </message>
+  <message>
    <source>asks for the teacher's questions</source>
    <translation>fragt nach den Fragen der Lehrkraft</translation>
   </message>
@@ -2208,6 +2212,10 @@
   <message>
    <source>Another Shoal uses {home} and doesn't answer. Quit it and start again.</source>
    <translation>Ein anderes Shoal nutzt {home} und antwortet nicht. Beende es und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Shoal is open already. Its window comes to the front.</source>
+   <translation>Shoal ist schon offen. Sein Fenster kommt nach vorn.</translation>
   </message>
   <message>
    <source>Open Shoal</source>
@@ -2864,17 +2872,6 @@ answer: a*b</translation>
     <numerusform>andere in diesem Schwarm</numerusform>
    </translation>
   </message>
-  <message numerus="yes">
-   <source>{n} turned away</source>
-   <translation>
-    <numerusform>{n} abgewiesen</numerusform>
-    <numerusform>{n} abgewiesen</numerusform>
-   </translation>
-  </message>
-  <message>
-   <source>puzzles checked here</source>
-   <translation>hier geprüfte Rätsel</translation>
-  </message>
   <message>
    <source>in the last hour; {size} received</source>
    <translation>in der letzten Stunde; {size} empfangen</translation>
@@ -2941,6 +2938,17 @@ answer: a*b</translation>
    <source>Shared</source>
    <translation>Geteilt</translation>
   </message>
+  <message numerus="yes">
+   <source>{n} turned away</source>
+   <translation>
+    <numerusform>{n} abgewiesen</numerusform>
+    <numerusform>{n} abgewiesen</numerusform>
+   </translation>
+  </message>
+  <message>
+   <source>puzzles checked here</source>
+   <translation>hier geprüfte Rätsel</translation>
+  </message>
   <message>
    <source>Learned from</source>
    <translation>Gelernt aus</translation>
@@ -2985,8 +2993,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>Leave the class</source>
-   <translation>Klasse verlassen</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone now, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Es lernt jetzt alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -3017,10 +3025,6 @@ answer: a*b</translation>
    <translation>Wörter ausblenden</translation>
   </message>
   <message>
-   <source>not measured yet</source>
-   <translation>noch nicht gemessen</translation>
-  </message>
-  <message>
    <source>Your model learns alone</source>
    <translation>Dein Modell lernt allein</translation>
   </message>
@@ -3029,12 +3033,12 @@ answer: a*b</translation>
    <translation>Dein Modell lernt mit anderen</translation>
   </message>
   <message>
-   <source>The teacher has paused everyone.</source>
-   <translation>Die Lehrkraft hat alle pausiert.</translation>
+   <source>The lesson has ended.</source>
+   <translation>Die Stunde ist zu Ende.</translation>
   </message>
   <message>
-   <source>You're in a class.</source>
-   <translation>Du bist in einer Klasse.</translation>
+   <source>The teacher has paused everyone.</source>
+   <translation>Die Lehrkraft hat alle pausiert.</translation>
   </message>
   <message>
    <source>Connected</source>
@@ -3059,6 +3063,18 @@ answer: a*b</translation>
   <message>
    <source>Seen</source>
    <translation>Gesehen</translation>
+  </message>
+  <message>
+   <source>Leave the class</source>
+   <translation>Klasse verlassen</translation>
+  </message>
+  <message>
+   <source>You're in a class.</source>
+   <translation>Du bist in einer Klasse.</translation>
+  </message>
+  <message>
+   <source>Looking for your class</source>
+   <translation>Deine Klasse wird gesucht</translation>
   </message>
   <message>
    <source>{size} of disk space needed meanwhile; {free} free.</source>
@@ -3355,6 +3371,10 @@ answer: a*b</translation>
    <translation>{rounds}, {size}</translation>
   </message>
   <message>
+   <source>Here it learns {pace}.</source>
+   <translation>Hier lernt es {pace}.</translation>
+  </message>
+  <message>
    <source>{n} round</source>
    <translation>{n} Runde</translation>
   </message>
@@ -3618,6 +3638,14 @@ answer: a*b</translation>
    <translation>Noch kein Schwarm hier? Dann wird dieser Computer zum Treffpunkt: Er öffnet einen Port für dein Netz.</translation>
   </message>
   <message>
+   <source>Learned from {answers} answers of {whose} today.</source>
+   <translation>Hat heute aus {answers} Antworten von {whose} gelernt.</translation>
+  </message>
+  <message>
+   <source>Surely better since: {family}, {before} → {now} right.</source>
+   <translation>Seitdem sicher besser: {family}, {before} → {now} richtig.</translation>
+  </message>
+  <message>
    <source>{what}: {line}</source>
    <translation>{what}: {line}</translation>
   </message>
@@ -3668,6 +3696,17 @@ answer: a*b</translation>
   <message>
    <source>It learns on the graphics card, the fastest here.</source>
    <translation>Es lernt auf der Grafikkarte, hier am schnellsten.</translation>
+  </message>
+  <message>
+   <source>{name} and {n} other</source>
+   <translation>{name} und {n} anderem</translation>
+  </message>
+  <message numerus="yes">
+   <source>{name} and {n} others</source>
+   <translation>
+    <numerusform>{name} und {n} anderem</numerusform>
+    <numerusform>{name} und {n} anderen</numerusform>
+   </translation>
   </message>
   <message>
    <source>Not started</source>
@@ -3810,6 +3849,10 @@ answer: a*b</translation>
    <translation>misst an neuen Rätseln</translation>
   </message>
   <message>
+   <source>It is too early to tell what they bring.</source>
+   <translation>Was sie bringen, lässt sich noch nicht sagen.</translation>
+  </message>
+  <message>
    <source>learning</source>
    <translation>lernt</translation>
   </message>
@@ -3902,8 +3945,8 @@ answer: a*b</translation>
    <translation>Mit wem</translation>
   </message>
   <message>
-   <source>With an invite</source>
-   <translation>Mit einer Einladung</translation>
+   <source>With an invite or six words</source>
+   <translation>Mit einer Einladung oder sechs Wörtern</translation>
   </message>
   <message>
    <source>Joins the swarm you were invited to. Only puzzle answers are shared, as plain text.</source>
@@ -4020,8 +4063,8 @@ answer: a*b</translation>
    <translation>Die Wörter lassen sich nicht speichern: {why}.</translation>
   </message>
   <message>
-   <source>This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files and your own name stay with you.</source>
-   <translation>Das ist eine Klasse. Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
+   <source>This is a class. Its teacher sees your model's made-up name, its skills and whether it's learning, and can pause it. Your files and your own name stay with you.</source>
+   <translation>Das ist eine Klasse. Ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es gerade lernt, und darf es pausieren. Deine Dateien und dein eigener Name bleiben bei dir.</translation>
   </message>
   <message>
    <source>Press {button} again to agree.</source>
@@ -4260,16 +4303,16 @@ answer: a*b</translation>
    <translation>Liest deine Texte besser als das kleinste und ist auch ohne Grafikkarte noch schnell.</translation>
   </message>
   <message>
-   <source>The model from the SAPO paper: good at arithmetic, and reads many languages.</source>
-   <translation>Das Modell aus dem SAPO-Artikel: gut im Rechnen, und es liest viele Sprachen.</translation>
+   <source>Good at arithmetic, and reads many languages.</source>
+   <translation>Gut im Rechnen, und es liest viele Sprachen.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers: stronger, but its answers are much longer.</source>
    <translation>Denkt laut, bevor es antwortet: stärker, aber seine Antworten sind viel länger.</translation>
   </message>
   <message>
-   <source>Meta's small model. Needs its licence accepted first.</source>
-   <translation>Metas kleines Modell. Erst muss seine Lizenz angenommen werden.</translation>
+   <source>Reads and writes everyday texts in eight languages.</source>
+   <translation>Liest und schreibt Alltagstexte in acht Sprachen.</translation>
   </message>
   <message>
    <source>Meta asks you to accept its licence first. Open its page on huggingface.co with a free account and agree. Then make an access token with the right to read, and give it to Shoal.</source>
@@ -4280,20 +4323,20 @@ answer: a*b</translation>
    <translation>Rechnet gut; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The largest of its kind; wants a graphics card or much memory.</source>
-   <translation>Das größte seiner Art; braucht eine Grafikkarte oder viel Speicher.</translation>
+   <source>Reads and writes English best among those of its size; wants a graphics card or much memory.</source>
+   <translation>Liest und schreibt Englisch am besten in seiner Größe; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
    <source>Thinks aloud before it answers; wants a graphics card or much memory.</source>
    <translation>Denkt laut nach, bevor es antwortet; braucht eine Grafikkarte oder viel Speicher.</translation>
   </message>
   <message>
-   <source>The strongest in this list; wants a large graphics card.</source>
-   <translation>Das stärkste dieser Liste; braucht eine große Grafikkarte.</translation>
+   <source>The strongest here, for texts and puzzles alike; wants a large graphics card.</source>
+   <translation>Das stärkste hier, für Texte wie für Rätsel; braucht eine große Grafikkarte.</translation>
   </message>
   <message>
-   <source>Comes with Shoal. Tiny: it gets better within minutes, on any computer.</source>
-   <translation>Kommt mit Shoal. Winzig: Es wird in Minuten besser, auf jedem Computer.</translation>
+   <source>Comes with Shoal. For puzzles alone: it gets better within minutes, on any computer.</source>
+   <translation>Kommt mit Shoal. Nur für Rätsel: Es wird in Minuten besser, auf jedem Computer.</translation>
   </message>
   <message>
    <source>Starter</source>
@@ -6480,8 +6523,8 @@ answer: a*b</translation>
    <translation>Du bist in einer Klasse:</translation>
   </message>
   <message>
-   <source>its teacher sees your model's made-up name and skills, and can pause it.</source>
-   <translation>Die Lehrkraft sieht den erfundenen Namen deines Modells und was es kann, und darf es pausieren.</translation>
+   <source>its teacher sees your model's made-up name, its skills and whether it learns, and can pause it.</source>
+   <translation>ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es lernt, und darf es pausieren.</translation>
   </message>
   <message>
    <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
@@ -6920,6 +6963,10 @@ answer: a*b</translation>
    <translation>Das Relay sagt: {msg}</translation>
   </message>
   <message>
+   <source>No lesson is running.</source>
+   <translation>Gerade läuft keine Stunde.</translation>
+  </message>
+  <message>
    <source>The relay says goodbye: {reason}</source>
    <translation>Das Relay verabschiedet sich: {reason}</translation>
   </message>
@@ -7346,6 +7393,22 @@ answer: a*b</translation>
   <message>
    <source>try again in a minute.</source>
    <translation>versuche es in einer Minute noch einmal.</translation>
+  </message>
+  <message>
+   <source>They disagree too often.</source>
+   <translation>Sie widersprechen zu oft.</translation>
+  </message>
+  <message>
+   <source>They wait for their turn.</source>
+   <translation>Sie warten, bis sie dran sind.</translation>
+  </message>
+  <message>
+   <source>Your model can't do them yet.</source>
+   <translation>Für dein Modell zu schwer.</translation>
+  </message>
+  <message>
+   <source>They came late or weren't needed.</source>
+   <translation>Zu spät oder nicht gebraucht.</translation>
   </message>
   <message>
    <source>It isn't JSON in UTF-8.</source>
@@ -8868,6 +8931,22 @@ answer: a*b</translation>
    <translation>Ein Anführungszeichen schließt nie. Alle gelten daher als gewöhnliche Zeichen.</translation>
   </message>
   <message>
+   <source>Only {distinct} different questions are in it.</source>
+   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
+  </message>
+  <message>
+   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
+   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
+  </message>
+  <message>
+   <source>It doesn't say which rows are kept aside.</source>
+   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
+  </message>
+  <message>
+   <source>Take the table that it was made from.</source>
+   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
+  </message>
+  <message>
    <source>A set needs a name of 1 to {MAX_NAME} characters.</source>
    <translation>Die Fragen brauchen einen Namen mit 1 bis {MAX_NAME} Zeichen.</translation>
   </message>
@@ -8888,10 +8967,6 @@ answer: a*b</translation>
    <translation>Ein anderes Programm hat diese Fragen geändert.</translation>
   </message>
   <message>
-   <source>Take the table that it was made from.</source>
-   <translation>Nimm die Tabelle, aus der sie entstanden sind.</translation>
-  </message>
-  <message>
    <source>The answers to choose from are too many or too long.</source>
    <translation>Die Antworten zur Auswahl sind zu viele oder zu lang.</translation>
   </message>
@@ -8902,18 +8977,6 @@ answer: a*b</translation>
   <message>
    <source>There is no question in it.</source>
    <translation>Darin steht keine Frage.</translation>
-  </message>
-  <message>
-   <source>Only {distinct} different questions are in it.</source>
-   <translation>Darin stehen nur {distinct} verschiedene Fragen.</translation>
-  </message>
-  <message>
-   <source>At least {MIN_QUESTIONS} are needed, as a fifth is kept aside for measuring.</source>
-   <translation>Mindestens {MIN_QUESTIONS} sind nötig, denn ein Fünftel bleibt zum Messen beiseite.</translation>
-  </message>
-  <message>
-   <source>It doesn't say which rows are kept aside.</source>
-   <translation>Es fehlt, welche Zeilen beiseitegelegt sind.</translation>
   </message>
   <message>
    <source>This question set comes from a newer version of Shoal.</source>
@@ -8982,6 +9045,18 @@ answer: a*b</translation>
   <message>
    <source>There must be 1 to {MAX_TEMPLATES} templates, not {given}.</source>
    <translation>Es müssen 1 bis {MAX_TEMPLATES} Vorlagen sein, nicht {given}.</translation>
+  </message>
+  <message>
+   <source>{question} gets too long when its slots are filled:</source>
+   <translation>{question} wird zu lang, wenn die Lücken gefüllt sind:</translation>
+  </message>
+  <message>
+   <source>a question may have {MAX_FILLED} characters, and an answer {MAX_ANSWER}.</source>
+   <translation>Eine Frage darf {MAX_FILLED} Zeichen haben, eine Antwort {MAX_ANSWER}.</translation>
+  </message>
+  <message>
+   <source>Use shorter words, or fewer slots.</source>
+   <translation>Nimm kürzere Wörter oder weniger Lücken.</translation>
   </message>
   <message>
    <source>No slot stands in {question}.</source>

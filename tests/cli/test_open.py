@@ -74,8 +74,8 @@ def test_a_display_gets_the_window(
     monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", screen)
-    assert cli.main([]) == 0
-    assert opened == [("window",)]
+    assert cli.main([]) == cli.main(["--home", "D"]) == cli.main(["--home=D"]) == 0
+    assert opened == [("window",), ("window", "--home", "D"), ("window", "--home", "D")]
 
 
 @pytest.mark.parametrize(

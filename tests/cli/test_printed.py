@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
+from app.common.process import streams
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "resources" / "help").rglob("*.md")))
@@ -97,3 +99,22 @@ def test_what_ends_by_itself_ends_as_the_pages_say(line: str, tmp_path: Path) ->
     )
     assert done.returncode == ENDS[line], (done.stdout[-300:], done.stderr[-600:])
     assert "Traceback" not in done.stderr and "This is a fault in Shoal" not in done.stderr
+
+
+def test_what_others_wrote_never_moves_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A set of somebody else: a title for the window, a cleared screen, text that runs the other way."""
+    acting = ("\x1b[2J", "\x9b2J", "\r", "\x07", "\u202e", "\x1b]0;mine\x07")
+    rows = [{"question": f"{n} {''.join(acting)}?", "answer": f"{n}\x1b[0m"} for n in range(9)]
+    file = tmp_path / "set.json"
+    file.write_text(json.dumps({"name": f"Sums{acting[0]}", "rule": {}, "rows": rows}))
+    command = ["questions", "add", str(file), "--dry-run", "--home", str(tmp_path / "home")]
+    assert cli.main(command) == 0
+    shown = capsys.readouterr().out
+    assert "Sums\u00b7[2J: 9 different questions" in shown and not any(one in shown for one in acting)
+    assert cli.main([*command, "--json"]) == 0
+    told = capsys.readouterr().out
+    assert not any(one in told for one in acting) and json.loads(told)["name"] == f"Sums{acting[0]}"
+    monkeypatch.setattr(streams, "plain_text", str)
+    assert cli.main(command) == 0 and acting[0] in capsys.readouterr().out, "without that one function"

@@ -144,10 +144,14 @@ Launch = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def launch(variables: dict[str, str]) -> Launch:
-    """Starts a project's launcher as a process of its own, with pipes for both outputs."""
+    """Starts a project's launcher as a process of its own, with pipes for both outputs, or a terminal."""
 
     def start(
-        project: Path, *arguments: str, cwd: Path | None = None, **changes: str | None
+        project: Path,
+        *arguments: str,
+        cwd: Path | None = None,
+        stderr: int = subprocess.PIPE,
+        **changes: str | None,
     ) -> subprocess.Popen[str]:
         environment = {name: value for name, value in {**variables, **changes}.items() if value is not None}
         return subprocess.Popen(
@@ -156,7 +160,7 @@ def launch(variables: dict[str, str]) -> Launch:
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
 

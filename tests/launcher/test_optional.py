@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pty
 import signal
 import tarfile
 import time
@@ -16,7 +17,7 @@ import psutil
 import pytest
 
 from app.desktop import apps
-from app.install.launcher import optional, pythons, stamp
+from app.install.launcher import optional, pythons, stamp, start
 from engines.llamacpp import model as library
 from tests.launcher.conftest import LIMIT, FirstStart, Launch, make_wheel, packages_of
 from tests.launcher.test_setup import finish
@@ -129,10 +130,14 @@ def is_there(project: Path) -> bool:
 def test_the_first_start_goes_on_at_once_while_it_is_built(
     project: Path, world: dict[str, str], launch: Launch
 ) -> None:
+    """The build is announced once, and its end is said in the terminal that it was started from."""
     gate = Path(world["FAKE_GATE"])
     gate.touch()
-    code, out, err = finish(launch(project, "run", "--json", FAKE_BUILD="wait", **world))
-    assert code == 0 and err == "" and json.loads(out)["arguments"] == ["run", "--json"]  # pip still builds
+    screen, terminal = pty.openpty()
+    words = ("--home", str(project), "--json")
+    code, out, _ = finish(launch(project, *words, stderr=terminal, FAKE_BUILD="wait", **world))
+    assert code == 0 and json.loads(out)["arguments"] == [*words]  # pip still builds
+    assert os.read(screen, 4096).decode().split("\r\n") == [start.COMPILES, ""]
     until(lambda: bool(builds(world)))
     assert "in the background" in says(project)
     nice, _, settings = builds(world)[0].partition(" ")
@@ -143,6 +148,7 @@ def test_the_first_start_goes_on_at_once_while_it_is_built(
     assert code == 0 and err == ""
     gate.unlink()
     until(lambda: is_there(project))
+    assert os.read(screen, 4096).decode().split() == optional.DONE.split()
     assert len(builds(world)) == 1 and says(project) == ""
     assert (packages_of(project) / "llama_cpp" / "__init__.py").exists()
     assert (packages_of(project) / "diskcache" / "__init__.py").exists()

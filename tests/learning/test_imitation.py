@@ -10,6 +10,8 @@ import msgspec
 
 from app.learning.evidence import Evidence
 from app.learning.imitation import (
+    AT_ONCE,
+    BLOCK,
     MAX_ANSWERS,
     MIN_ANSWERS,
     FamilyAnswers,
@@ -62,29 +64,36 @@ def test_answers_are_judged_again_once_an_eighth_is_new() -> None:
     assert {*judged.teachable(groups, set())} > {*kept}
 
 
-def test_rows_go_where_answers_become_likelier_and_all_families_get_some() -> None:
-    def known(fall: float) -> FamilyTaught:
+def offer(family: str, letters: int = 2) -> FamilyAnswers:
+    one = PeerAnswer(id="1", peer="Ann", key="a", question="?", completion="#" * letters)
+    return FamilyAnswers(family=family, level=0, answers=(one,) * 48)
+
+
+def test_a_few_families_get_a_block_each_then_rows_go_where_answers_become_likelier() -> None:
+    def known(fall: float, count: int = BLOCK) -> FamilyTaught:
         fast, slow = (Evidence(n=60.0, mean=mean, m2=600.0) for mean in (-fall, 0.0))
-        return FamilyTaught(level=0, fast=fast, slow=slow, tokens=Evidence(n=60.0, mean=60.0))
+        return FamilyTaught(
+            level=0, fast=fast, slow=slow, tokens=Evidence(n=60.0, mean=60.0), answers={"Ann": count}
+        )
 
-    before = {"gcd": known(4.0), "lcm": known(0.0), "dice": known(-2.0)}
-    offers, dealt = dict.fromkeys(before, 48), Counter[str]()
-    for seed in range(50):
-        found = deal_rows(60, offers, before, Random(seed))
-        assert sum(found.values()) == 60 and min(found.values()) >= 5
-        dealt.update(found)
-    assert dealt["gcd"] > 1.5 * dealt["lcm"] and dealt["lcm"] >= dealt["dice"]
-    assert deal_rows(60, offers | {"new": 48}, before, Random(1))["new"] >= 37, "nothing is known of it"
-    assert (
-        deal_rows(3, offers, before, Random(1)).keys() == offers.keys()
-        and deal_rows(9, {}, {}, Random(1)) == {}
+    before: dict[str, FamilyTaught] = {}
+    offers, order = [offer("bits", 9), offer("gcd", 3), offer("lcm", 5), offer("dice", 7)], list[str]()
+    for _ in range(30):
+        dealt = deal_rows(30, offers, before, Random(1))
+        assert len(dealt) <= AT_ONCE + 1 and sum(dealt.values()) <= 30
+        for family, rows in dealt.items():
+            before[family] = known(0.0, rows + (before[family].count if family in before else 0))
+        order += [family for family in dealt if before[family].count == BLOCK and family not in order]
+    assert order == ["gcd", "lcm", "dice", "bits"], "the shortest first"
+
+    before, counted = (
+        {"gcd": known(4.0), "lcm": known(0.0), "dice": known(-2.0), "bits": known(-2.0)},
+        Counter(),
     )
-
-
-def test_fewer_rows_than_families_are_still_no_more_rows() -> None:
-    many = {str(number): 48 for number in range(57)}
-    dealt = [deal_rows(10, many, {}, Random(seed)) for seed in (1, 2)]
-    assert [sum(one.values()) for one in dealt] == [10, 10] and dealt[0] != dealt[1], "others in the next round"
+    for seed in range(50):
+        counted.update([*deal_rows(60, offers, before, Random(seed))][:1])
+    assert counted["gcd"] > 1.5 * counted["lcm"] and counted["lcm"] >= counted["dice"]
+    assert deal_rows(9, [], {}, Random(1)) == {}
 
 
 def test_progress_is_seen_within_authors_and_only_on_answers_that_are_new() -> None:

@@ -200,6 +200,23 @@ def test_on_the_network_it_says_what_is_open_and_has_an_id_of_its_own() -> None:
         assert f"port {invite_from_text(one.first['invite']).url.rsplit(':', 1)[1].partition('/')[0]}" in said
 
 
+def test_a_class_is_for_the_network_unless_it_is_told_to_stay_here() -> None:
+    with relay("--class") as one:
+        assert one.invite.room == "class" and code(greet(one.invite)) == "welcome"
+        said = one.end()
+        assert one.invite.words() in said and "Others on this network can read" in said
+    with relay("--class", "--host", "127.0.0.1") as one:
+        said = one.end()
+        assert "on other computers can't join" in said and "Others on this network" not in said
+
+
+def test_every_address_means_both_kinds() -> None:
+    with relay("--host", "::") as one:
+        port = one.invite.url.rpartition(":")[2].partition("/")[0]
+        for host in ("127.0.0.1", "[::1]"):
+            assert code(greet(Invite(url=f"ws://{host}:{port}/v1/ws"))) == "welcome"
+
+
 def test_behind_a_proxy_the_invite_has_its_address() -> None:
     with relay("--public", "wss://relay.example") as one:
         assert one.invite.url == "wss://relay.example/v1/ws"
@@ -219,11 +236,17 @@ def test_behind_a_proxy_the_invite_has_its_address() -> None:
         (["--pow-bits", "99"], "0 to 28"),
         (["--access", "everybody"], "invalid choice"),
         (["--public", "relay.example"], "a port"),
+        (["--sate", "DIR"], "did you mean --state?"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(options: list[str], word: str) -> None:
     said = wrong("relay", "--host", NOWHERE, *options, typed=WORDS + "\n")
     assert word in said and "Traceback" not in said
+
+
+def test_the_key_of_a_relay_without_a_folder_lies_in_the_data_folder_that_was_named(tmp_path: Path) -> None:
+    assert inside.shoal("relay", "--home", tmp_path, "--host", NOWHERE).returncode == 1
+    assert (tmp_path / "relay" / "relay.key").exists()
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,9 @@ def test_json_is_an_object_and_a_choice_is_one_of_its_texts(grammars: Grammars) 
 DEEP: Any = {}
 for _ in range(40):
     DEEP = {"type": "array", "items": DEEP}
+NESTED: Any = []
+for _ in range(2000):
+    NESTED = [NESTED]
 WIDE = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(2000)}}
 LISTS = {"anyOf": [{"type": "array", "items": {"const": n}} for n in range(9)]}
 MANY = {"anyOf": [{"type": "array", "items": {**LISTS}} for _ in range(4)]}
@@ -130,6 +133,8 @@ TANGLED = {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "array"
         {"type": "string", "maxLength": True},
         {"required": ["a"], "type": "object", "properties": {"b": True}},
         {"anyOf": []},
+        {"required": [["a"]], "properties": {"a": True}},
+        {"const": NESTED},
         {"properties": [1]},
         {"type": "object", "properties": {"a": 5}},
         DEEP,

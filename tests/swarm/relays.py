@@ -80,6 +80,8 @@ class Wire:
         self.delay_s = 0.0
         self.bytes_per_s: float | None = None
         self.met = 0
+        self.sent = self.received = 0
+        """Bytes that came from the node, and from the relay."""
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -94,11 +96,15 @@ class Wire:
             await asyncio.to_thread(far.connect, ("127.0.0.1", self._target))
             far_reader, far_writer = await asyncio.open_connection(sock=far, limit=4096)
             self._writers |= {writer, far_writer}
-            await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
+            await asyncio.gather(self._pass(reader, far_writer, True), self._pass(far_reader, writer))
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, outgoing: bool = False
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65_536 if self.bytes_per_s is None else 1024):
+                self.sent += len(data) * outgoing
+                self.received += len(data) * (not outgoing)
                 await asyncio.sleep(self.delay_s if self.bytes_per_s is None else len(data) / self.bytes_per_s)
                 await self.through.wait()
                 writer.write(data)

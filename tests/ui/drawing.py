@@ -61,7 +61,7 @@ def actions(tmp_path: Path, asked: list[object]) -> Actions:
         return lambda *values: asked.append((name, *values) if values else name)
 
     required = (one.name for one in fields(Actions) if MISSING is one.default is one.default_factory)
-    asks = {name: noted(name.removeprefix("show_")) for name in (*required, "skip")}
+    asks = {name: noted(name.removeprefix("show_")) for name in (*required, "skip", "rejoin")}
     asks |= {"go": asked.append, "want_questions": lambda places: asked.append(("questions", *places))}
     given = {"choices": choices, "set_choice": put, "set_rule": rule, "starts_at_login": lambda: False}
     return Actions(**{**asks, **given})

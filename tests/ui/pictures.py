@@ -87,6 +87,7 @@ def scenes(home: Path | None) -> list[tuple[str, str, View]]:
         ("tryit", "tryit", View(home="/tmp")),
         ("welcome-model", "overview", View(home="/tmp", models=views.holdings())),
         ("welcome-company", "overview", View(home="/tmp")),
+        ("welcome-invite", "overview", View(home="/tmp")),
     ]
     made += [
         (f"identity-{name}", "settings", views.learning(persona=persona))
@@ -116,6 +117,11 @@ def prepare(scene: str, window: MainWindow) -> None:
         welcome = page._welcome
         steps = {"welcome": welcome._what, "welcome-model": welcome._model}
         welcome._show(steps.get(scene, welcome._company))
+        if scene == "welcome-invite":  # as much as can be said there
+            company = welcome._company
+            company._options._group.button(2).click()
+            company._invite.setText("shoal://join/ws/192.168.1.20:8777?swarm=shoal&room=class")
+            company._start.click()
 
 
 def main(folder: Path, width: int, height: int, home: Path | None = None) -> None:

@@ -46,6 +46,8 @@ PROCESSOR = "shoal-llamacpp.processor"
 """Name of a file in the environment with the features of the processor that llama.cpp was built for, as Linux
 names them; read by engines.llamacpp.model. Another processor may not run the build."""
 
+DONE = "llama.cpp is built. Shoal uses it from its next start on."
+
 WHEN = "SHOAL_LLAMACPP"
 """Environment variable: "never" builds nothing, "now" builds at full speed and continues when Shoal has
 ended."""
@@ -93,7 +95,8 @@ def wanted() -> bool:
 
 def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
     """Starts the background build and returns at once. The build ends with this process, which becomes Shoal,
-    unless `lasting` is set or WHEN is "now"."""
+    unless `lasting` is set or WHEN is "now"; its own end it tells the terminal that it was started in."""
+    terminal = os.ttyname(2) if os.name == "posix" and os.isatty(2) else ""
     owner = 0 if lasting or os.environ.get(WHEN) == "now" else os.getpid()
     quiet: dict[str, object] = {"start_new_session": True}
     if os.name == "nt":
@@ -102,7 +105,7 @@ def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
     try:
         with open(os.path.join(root, ".venv", LOG), "ab") as log:
             subprocess.Popen(
-                [stamp.python_of(root), "-m", "app.install.launcher.optional", root, str(owner)],
+                [stamp.python_of(root), "-m", "app.install.launcher.optional", root, str(owner), terminal],
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -405,8 +408,9 @@ def end_in_time(owner: int, awaited: Path) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def main(root: str, owner: str = "0") -> int:
-    """Runs the background process. Returns 1 after a failure, which it has recorded."""
+def main(root: str, owner: str = "0", terminal: str = "") -> int:
+    """Runs the background process, and says in `terminal` how it ended. Returns 1 after a failure, which it has
+    recorded."""
     if hasattr(os, "nice"):
         os.nice(19)
     if os.environ.get(WHEN) != "now":
@@ -417,14 +421,17 @@ def main(root: str, owner: str = "0") -> int:
     if os.name == "posix" and os.getpgrp() == os.getpid():
         watch = (int(owner), number.with_name(AWAITED))
         threading.Thread(target=end_in_time, args=watch, daemon=True).start()
+    code, said = 0, DONE
     try:
         provide(Path(root), "llamacpp", _leave, number)
     except _Busy:
         return 0
     except SetupError as error:
-        say(str(error))
-        return 1
-    return 0
+        code, said = 1, str(error)
+    say(said)
+    with contextlib.suppress(OSError), open(terminal or os.devnull, "w", encoding="utf-8") as screen:
+        screen.write(f"\r{said}\r\n")
+    return code
 
 
 if __name__ == "__main__":

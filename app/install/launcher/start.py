@@ -31,8 +31,13 @@ NEEDS = {
     "nats": "tests of relays on NATS need",
 }
 
-BUILDING_COMMANDS = ("run", "window")
-"""Commands whose first start builds llama.cpp in the background; `./shoal` alone is one of them."""
+BUILDING_COMMANDS = ("run", "window", "--home")
+"""First arguments of starts that build llama.cpp in the background; `./shoal` alone is one of them too."""
+
+COMPILES = (
+    "Shoal builds llama.cpp in the background, once. A compiler is busy for some minutes, and then answers "
+    "come faster."
+)
 
 
 def start(root: str, arguments: list[str]) -> int:
@@ -52,7 +57,9 @@ def start(root: str, arguments: list[str]) -> int:
             fresh = True
     if arguments[:1] == ["test"]:
         _try_optional(root)
-    elif (not arguments or arguments[0] in BUILDING_COMMANDS) and (fresh or "--solo" not in arguments):
+    elif (not arguments or arguments[0].split("=")[0] in BUILDING_COMMANDS) and (
+        fresh or "--solo" not in arguments
+    ):
         _begin_building(root)  # alone, nothing is fetched that the set-up did not ask for anyway
     return pythons.hand_over(command, stamp.python_of(root), variables(root))
 
@@ -70,9 +77,12 @@ def _ensure(root: str, purpose: str, check: bool = False) -> None:
 def _begin_building(root: str, lasting: bool = False) -> None:
     if not _missing(root, "llamacpp"):
         return
-    from app.install.launcher import optional
+    from app.install.launcher import optional, system
+    from app.install.launcher.install import say
 
     if optional.wanted():
+        if not os.path.exists(os.path.join(root, ".venv", optional.SAYS)) and not system.no_compiler():
+            say(COMPILES)
         optional.begin(root, variables(root), lasting)
 
 

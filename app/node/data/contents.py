@@ -46,6 +46,7 @@ _NAMES = {
         "outbox.sqlite",
         "outbox.sqlite-*",
         "thanks.json",
+        "traffic.json",
         "waiting.json",
     ),
     DataKind.QUESTIONS: ("questions",),

@@ -13,11 +13,11 @@ from app.common.files import read_json, size_on_disk
 from app.models.catalogue import STARTER, Entry, entries
 from app.models.fit import (
     ComputerRoom,
+    expected_round_s,
     likely_dtype,
     machine_class,
     memory_and_fit,
     memory_here,
-    usual_round_s,
 )
 from app.models.found import FoundModel, ModelFolders
 from app.models.found import find as find_elsewhere
@@ -37,7 +37,7 @@ from engines.models.folder import (
     read_settings,
 )
 
-STARTER_ABOUT = "Comes with Shoal. Tiny: it gets better within minutes, on any computer."
+STARTER_ABOUT = "Comes with Shoal. For puzzles alone: it gets better within minutes, on any computer."
 
 
 def survey(home: Path, elsewhere: ModelFolders | None = None) -> Library:
@@ -133,14 +133,14 @@ def _learned(folder: Path) -> tuple[int, float]:
 
 def _paced(models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
     """Adds the seconds of a round: measured ones if there are any."""
-    machine, here = machine_class(), cores()
-
-    def timed(model: ModelEntry) -> ModelEntry:
-        played = model.training.round_s if model.training is not None else None
-        usual = usual_round_s(model.parameters, machine, here) if model.parameters else None
-        return msgspec.structs.replace(model, round_s=played or usual)
-
-    return tuple(timed(model) for model in models)
+    played = [
+        (model.parameters, model.training.round_s if model.training is not None else None) for model in models
+    ]
+    expected = expected_round_s([one for one in played if one[0]], machine_class(), cores())
+    return tuple(
+        msgspec.structs.replace(model, round_s=expected.get(size, seconds))
+        for model, (size, seconds) in zip(models, played, strict=True)
+    )
 
 
 def _starter(room: ComputerRoom) -> ModelEntry:

@@ -76,6 +76,10 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     groups: int = 0
     families: tuple[str, ...] = ()
     """Families of its latest groups, at most six, latest last."""
+    learned: int = 0
+    """Number of its groups that rounds of this run trained on."""
+    unused: str = ""
+    """Why that is 0: a sentence."""
     since: float | None = None
     """Creation time of the first group by this peer that arrived in this run."""
 
@@ -92,6 +96,8 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """The state of the connection."""
     in_class: bool = False
     """Whether the owner joined as a student of a class."""
+    lesson_over: bool = False
+    """Whether its lesson has ended: no relay is tried until the owner joins again."""
     class_paused: bool = False
     """Whether the class's teacher has paused it."""
     online: int = 0
@@ -125,9 +131,9 @@ class SwarmView(msgspec.Struct, frozen=True, kw_only=True):
     """The port on which this computer runs a relay for its network; None if it does not."""
     relay_name: str = ""
     """The relay's address as shown to people; empty without a relay."""
-    bytes_per_hour: int | None = None
-    received_per_hour: int | None = None
-    """Bytes of all messages sent and received in the last 60 minutes; None before the first connection."""
+    bytes_per_hour: int = 0
+    received_per_hour: int = 0
+    """Bytes that connections to relays carried in the last hour, of this run and earlier ones."""
     messages: tuple[LoggedMessage, ...] = ()
     """The latest ten messages in each direction as sent, newest last, at most 64 KB. The secret in an `auth`
     message is left out."""

@@ -92,9 +92,11 @@ async def rows_to_imitate(
 ) -> ImitatedRows:
     """Returns at most `rows` answers of those `offered`, mixed, in this model's tokens; those that are too long
     for it are left out. Raises TrainerDied."""
-    dealt = deal_rows(rows, {one.family: len(one.answers) for one in offered}, before, draws)
+    dealt = deal_rows(rows, offered, before, draws)
     chosen = [
-        ((one.family, one.level), answer) for one in offered for answer in one.answers[: dealt[one.family]]
+        ((one.family, one.level), answer)
+        for one in offered
+        for answer in one.answers[: dealt.get(one.family, 0)]
     ]
     if not chosen:
         return NOTHING_IMITATED

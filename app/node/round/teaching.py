@@ -14,7 +14,7 @@ from random import Random
 import msgspec
 
 from app.learning import first_lesson
-from app.learning.language import IMITATION_RETENTION
+from app.learning.language import RECOVERY_RETENTION
 from app.learning.placement import OwnExample
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
@@ -76,7 +76,5 @@ async def recover_language(tools: RoundTools, before: NodeState) -> None:
             found = await language.perplexity(tools.link)
             if found is None or found <= (1 + MAX_PERPLEXITY_RISE) * before.everyday:
                 return
-            held = await language.add_small_talk(
-                tools.link, tools.remembered, steps, order, IMITATION_RETENTION
-            )
+            held = await language.add_small_talk(tools.link, tools.remembered, steps, order, RECOVERY_RETENTION)
             await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))

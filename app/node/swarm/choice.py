@@ -21,7 +21,7 @@ import msgspec
 from app.node.record.errors import UsageError
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
 from app.node.swarm.member import Find, NowhereError
-from app.swarm.client.places import KnownRelays
+from app.swarm.client.places import FILE, KnownRelays
 from app.swarm.invite.invite import Invite, InviteError, invite_from_text
 from app.swarm.invite.private import PrivateSwarm, private_invite
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay
 
 REACH_S = 2.0  # a relay that is there answers sooner
-RELAYS = "relays.json"
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ def choose(
     private: PrivateSwarm | None = None,
 ) -> SwarmChoice:
     """Chooses a swarm: the named relay; else the last relay, if it was `reached` at its address, is on the
-    internet (where it will be back), or announces itself under another address; else the first on this network;
-    else a new one hosted here.
+    internet (where it will be back), announces itself under another address, or is a class's; else the first
+    on this network; else a new one hosted here.
 
     Anybody can announce anything, so an announcement never overrides a relay that still answers at its address.
     Holders of a private swarm's words join only that swarm; others skip relays that demand more than proof of
@@ -97,9 +96,15 @@ def choose(
     if remembered is not None:
         if reached or not on_a_network(remembered):
             return SwarmChoice(source="remembered", invites=(_with(private, remembered),))
-        again = [_with(private, one.invite) for one in found if one.invite.relay == remembered.relay]
+        again = [
+            _with(private, msgspec.structs.replace(one.invite, room=remembered.room))
+            for one in found
+            if one.invite.relay == remembered.relay
+        ]
         if again:
             return SwarmChoice(source="remembered", invites=(*again, _with(private, remembered)))
+        if remembered.room is not None:
+            return SwarmChoice(source="remembered", invites=(_with(private, remembered),))
     if found:
         return SwarmChoice(source="network", invites=(_with(private, found[0].invite),))
     return SwarmChoice(source="host")
@@ -173,7 +178,7 @@ def find_or_host(
 
 def last_relay(home: Path) -> Invite | None:
     """Returns the relay of another computer that this node used last; None if it used no other."""
-    last = KnownRelays(home / RELAYS).last()
+    last = KnownRelays(home / FILE).last()
     if last is None or last[1].relay in own_relays(home):
         return None
     with contextlib.suppress(ValueError):  # this version does not support the address

@@ -36,8 +36,10 @@ from app.sapo.scoring.sandbox import Sandbox, SandboxError
 from app.sapo.sets.question_set import QuestionSet, is_owners_set
 from app.swarm.client.client import Client
 from app.swarm.client.outbox import Outbox, OutboxError
+from app.swarm.client.places import FILE
 from app.swarm.client.receipts import ReceiptCounter
-from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.status import ConnectionStatus, Ledger, Status
+from app.swarm.client.traffic import TrafficCounter
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.keyrings import PATIENCE_S
 from app.swarm.identity.storage import StoredIdentity, keyring_key_name, open_identity
@@ -117,7 +119,8 @@ class SwarmMember:
         self._rng = Random()
         self._receipts = receipts
         self._thanked = ReceiptCounter(folder)
-        self.reporter = SwarmReporter(folder, recipe, self._thanked)
+        self._ledger = Ledger(TrafficCounter(folder))
+        self.reporter = SwarmReporter(folder, recipe, self._thanked, self._ledger)
         self._life: asyncio.Task[None] | None = None
 
     def open(
@@ -208,8 +211,9 @@ class SwarmMember:
 
     def pause_fetching(self, paused: bool) -> None:
         self._resting = paused
-        if self._fetcher is not None:
+        if self._fetcher is not None and self._client is not None:
             self._fetcher.resting = paused
+            self._client.rest(paused)
 
     async def flush(self) -> None:
         await self._hand_over(FLUSH_S, FLUSH_ALONE_S)
@@ -231,6 +235,7 @@ class SwarmMember:
         for task in ending:
             task.cancel()
         await asyncio.wait(ending, timeout=_CLOSE_S)
+        self._ledger.traffic.save(at_once=True)
         if self._outbox is not None:
             self._outbox.close()
 
@@ -291,10 +296,11 @@ class SwarmMember:
             invites,
             identity,
             outbox,
-            memory=self._folder / "relays.json",
+            memory=self._folder / FILE,
             tell=self._linked,
             thanked=self._thanked,
             handed=self._handed_out,
+            ledger=self._ledger,
         )
         self.reporter.joined(client.status.acknowledged, self.buffer.vouches_for_all)
         fetcher = PeerFetcher(
@@ -306,6 +312,7 @@ class SwarmMember:
             self._asked_for,
         )
         fetcher.resting = self._resting
+        client.rest(self._resting)
         fetcher.imitated = self._imitated
         self._client, self._fetcher = client, fetcher
         early = tuple(self._early)
@@ -362,6 +369,7 @@ class SwarmMember:
     async def _keep_showing(self) -> None:
         while True:
             self._refresh()
+            self._ledger.traffic.save()
             await asyncio.sleep(_REFRESH_S)
 
     def _refresh(self) -> None:
@@ -378,13 +386,15 @@ class SwarmMember:
 
     def _meet_class(self, status: Status) -> None:
         """Reports the model's skills to the class each time it connects."""
-        if status.in_class and not self._in_class:
+        in_class = status.in_class and status.connected
+        if in_class and not self._in_class:
             self.reporter.say(
-                "You're in a class: its teacher sees your model's made-up name and skills, and can pause it."
+                "You're in a class: its teacher sees your model's made-up name, its skills and whether it "
+                "learns, and can pause it."
             )
             if self._probe is not None:
                 self.report_probe(self._probe)
-        self._in_class = status.in_class
+        self._in_class = in_class
 
     def _handed_out(self, content: str) -> None:
         """Stores a question set handed out by the class, for the owner to look at."""

@@ -12,14 +12,14 @@ import msgspec
 
 from app.common.text import rounded_duration
 from app.node.record import events
-from app.node.record.snapshot import SwarmView
+from app.node.record.snapshot import Peer, SwarmView
 from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.hosting import address_for_others, own_relays
 from app.sapo.families import FAMILIES
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.receipts import ReceiptCounter
-from app.swarm.client.status import ConnectionStatus, Status
+from app.swarm.client.status import ConnectionStatus, Ledger, Status
 from app.swarm.identity.identity import node_name
 from app.swarm.identity.storage import StoredIdentity
 from app.swarm.intake.buffer import PeerBuffer
@@ -33,13 +33,13 @@ _LOOKING = "Looking for a swarm."
 
 class SwarmReporter:
     """Reports for one node. `folder`: the data folder. `thanked`: counts the receipts from models that learned
-    from this node."""
+    from this node. `ledger`: the traffic."""
 
-    def __init__(self, folder: Path, recipe: Recipe, thanked: ReceiptCounter) -> None:
-        self._folder, self._recipe, self._thanked = folder, recipe, thanked
+    def __init__(self, folder: Path, recipe: Recipe, thanked: ReceiptCounter, ledger: Ledger) -> None:
+        self._folder, self._recipe, self._thanked, self._ledger = folder, recipe, thanked, ledger
         self._tell: Callable[[events.Event], None] = lambda event: None
         self._show: Callable[[SwarmView], None] = lambda view: None
-        self._view = SwarmView(sentence=_LOOKING)
+        self._view = self._apart("", _LOOKING)
         self._explained = ""
         self._clocks_told = self._twin_told = False
         self._acknowledged_before = 0
@@ -55,7 +55,7 @@ class SwarmReporter:
 
     def explain(self, sentence: str) -> None:
         """Shows why there is no swarm now. The same sentence is not announced twice in a row."""
-        self._view = SwarmView(name=self._view.name, sentence=sentence)
+        self._view = self._apart(self._view.name, sentence)
         self._show(self._view)
         if sentence != self._explained:
             self.say(sentence)
@@ -68,7 +68,7 @@ class SwarmReporter:
     def introduce(self, kept: StoredIdentity) -> None:
         """Reports the node's public name, once its key is loaded."""
         identity, before = kept.identity, self._view.name
-        self._view = SwarmView(name=identity.name, sentence=_LOOKING)
+        self._view = self._apart(identity.name, _LOOKING)
         self._show(self._view)
         if before == identity.name:
             return
@@ -77,6 +77,11 @@ class SwarmReporter:
         )
         if kept.note:
             self.say(kept.note)
+
+    def _apart(self, name: str, sentence: str) -> SwarmView:
+        """The view while no relay is known."""
+        sent, received = self._ledger.traffic.hour
+        return SwarmView(name=name, sentence=sentence, bytes_per_hour=sent, received_per_hour=received)
 
     def joined(self, acknowledged: int, secret: bool) -> None:
         """Records that a swarm was found. `acknowledged`: groups that relays acknowledged before. `secret`: the
@@ -92,6 +97,7 @@ class SwarmReporter:
     def refresh(self, client: Client, fetcher: PeerFetcher) -> None:
         """Builds the view from the current state and shows it if it has changed."""
         status, buffer, thanked = client.status, fetcher.buffer, self._thanked.today
+        sent, received = self._ledger.traffic.hour
         soon = status.next_try_s is not None and status.next_try_s >= 1
         sentence = f"{status.sentence} Next try in {status.next_try_s:.0f} s." if soon else status.sentence
         if clocks := self._compare_clocks(status):
@@ -107,6 +113,7 @@ class SwarmReporter:
             relay=status.relay or "",
             sentence=sentence,
             in_class=status.in_class,
+            lesson_over=status.lesson_over,
             class_paused=status.learning is False,
             online=max(0, (status.peers or 1) - 1),
             ready=buffer.count_ready(self._recipe),
@@ -119,16 +126,25 @@ class SwarmReporter:
             received=fetcher.received,
             refused=dict(fetcher.refused),
             invite=self.invite(status),
-            peers=tuple(fetcher.peers.values()),
+            peers=self._peers(fetcher),
             open_port=self._open_port(status),
             relay_name=urlsplit(status.url).netloc if status.connected and status.url else "",
-            bytes_per_hour=client.ledger.sent_bytes,
-            received_per_hour=client.ledger.received_bytes,
-            messages=client.ledger.messages,
+            bytes_per_hour=sent,
+            received_per_hour=received,
+            messages=self._ledger.messages,
         )
         if view != self._view:
             self._view = view
             self._show(view)
+
+    def _peers(self, fetcher: PeerFetcher) -> tuple[Peer, ...]:
+        """The peers, with what was learned from each, or why nothing."""
+        buffer = fetcher.buffer
+        unused = buffer.why_unused(self._recipe, fetcher.peers)
+        return tuple(
+            msgspec.structs.replace(peer, learned=buffer.authors[key], unused=unused.get(key, ""))
+            for key, peer in fetcher.peers.items()
+        )
 
     def tell_figures(
         self, client: Client | None, fetcher: PeerFetcher | None, buffer: PeerBuffer, published: int, early: int

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
-from app.common.text import rounded_duration, safe_line
+from app.common.text import in_bytes, rounded_duration, safe_line
 from app.node.record import records
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
@@ -143,6 +143,8 @@ def swarm_panel(view: SwarmView, width: int) -> Panel:
         Group(*(one_line(line, width - 4) for line in lines)),
         title=f"swarm [bold magenta]{view.name}[/]" if view.name else "swarm",
         title_align="left",
+        subtitle=f"sent {in_bytes(view.bytes_per_hour)} in the last hour",
+        subtitle_align="right",
         border_style="bright_black",
         height=_SWARM_LINES,
         width=width,

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 from aiohttp import web
@@ -18,7 +19,7 @@ from app.relay.admin import operator
 from app.relay.admin.operator import Banned, OrderChecker, Rejected, RelayStatus, Reply, TopPublisher
 from app.relay.origin import Origins, scheme
 from app.relay.page import page, teacher
-from app.relay.session.classroom import Classroom
+from app.relay.session.classroom import MAX_PUPILS, Classroom
 from app.relay.session.shared import SOFTWARE, RelayState
 from app.relay.store.backing import Unavailable
 from app.swarm.identity.identity import node_name
@@ -43,6 +44,7 @@ class AdminRoutes:
         self._origins = origins
         self._addresses = addresses
         self._orders = OrderChecker(rules.operators, state.relay, state.now_ms())
+        self._people = teacher.People(rules.people)
         self._view: page.RelayPage | None = None
         self._viewed = 0.0
 
@@ -51,6 +53,7 @@ class AdminRoutes:
         if self._state.classroom is not None and self._rules.teacher:
             routes += [
                 web.get(teacher.PATH + "{token}/{what}", self._class),
+                web.post(teacher.PATH + "{token}/names", self._note),
                 web.post(teacher.PATH + "{token}/learning", self._learning),
             ]
         return routes
@@ -68,6 +71,8 @@ class AdminRoutes:
             content = teacher.skills(room) if what == "skills.csv" else teacher.discoveries(room)
             headers = {**page.HEADERS, "Content-Disposition": f'attachment; filename="{what}"'}
             return web.Response(body=content, headers=headers, content_type="text/csv", charset="utf-8")
+        if what == "names":
+            return _html(teacher.render_names(room, self._people.names))
         if what != "page":
             raise web.HTTPNotFound(text="There is no such page.\n")
         invite = Invite(
@@ -83,8 +88,9 @@ class AdminRoutes:
             frozenset(self._addresses()),
             state.now_ms() / 1000,
             words=state.access.private is None,
+            people=self._people.names,
         )
-        return web.Response(body=shown, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
+        return _html(shown)
 
     async def _learning(self, request: web.Request) -> web.Response:
         """Resumes or pauses training in the whole class. The nodes learn of it from the figures, which are sent
@@ -99,6 +105,26 @@ class AdminRoutes:
             return web.Response(status=400, text="Press one of the page's buttons.\n")
         room.learning = content == b"run=1"
         self._state.figures_due.set()
+        raise web.HTTPSeeOther("page")
+
+    async def _note(self, request: web.Request) -> web.Response:
+        """Notes whose model each is."""
+        room = self._teacher(request)
+        try:
+            async with asyncio.timeout(READ_S):
+                content = await request.content.read(teacher.MAX_NOTES_BYTES)
+                while len(content) < teacher.MAX_NOTES_BYTES and not request.content.at_eof():
+                    content += await request.content.read(teacher.MAX_NOTES_BYTES - len(content))
+            noted = dict(parse_qsl(content.decode(), max_num_fields=2 * MAX_PUPILS))
+            blank = dict.fromkeys(map(node_name, room.pupils), "")
+            self._people.note({**blank, **noted}, room)
+        except TimeoutError:
+            return web.Response(status=408)
+        except ValueError:
+            return web.Response(status=400, text="Press one of the page's buttons.\n")
+        except OSError as error:
+            why = error.strerror or error
+            return web.Response(status=507, text=f"The names can't be saved ({why}): make room on the disk.\n")
         raise web.HTTPSeeOther("page")
 
     async def _page(self, request: web.Request) -> web.Response:
@@ -248,6 +274,10 @@ def _banned(source: standing.Source, ban: standing.Ban) -> Banned:
     return Banned(
         target=operator.source_text(source), until=ban.until, reason=ban.reason, by=ban.by, shadow=ban.shadow
     )
+
+
+def _html(content: bytes) -> web.Response:
+    return web.Response(body=content, headers=teacher.HEADERS, content_type="text/html", charset="utf-8")
 
 
 def _json(reply: Reply, status: int) -> web.Response:

@@ -8,23 +8,36 @@ import io
 import math
 import secrets
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 
-from app.common.text import exact_duration
+from app.common import files
+from app.common.text import exact_duration, safe_line
 from app.relay.page import page
-from app.relay.session.classroom import KEYS_PER_COMPUTER, MAX_PUPILS, ClassMeasurement, Classroom, Discovery
+from app.relay.session.classroom import (
+    KEYS_PER_COMPUTER,
+    MAX_PUPILS,
+    ClassMeasurement,
+    Classroom,
+    Discovery,
+    Pupil,
+)
 from app.sapo.families import FAMILIES
 from app.swarm.identity.identity import node_name
 from app.swarm.invite.invite import Invite
 
 PATH = "/class/"
+PEOPLE_FILE = "class-names.json"
 MAX_SHOWN = 12
 """Maximum discoveries on the page; the CSV export contains all."""
+MAX_NOTES_BYTES = 256 * 1024
+MAX_PERSON = 40
+"""Maximum characters of a pupil's own name."""
 _ARROWS = 90
 """Maximum arcs drawn, those with most groups; the list of students contains all figures."""
 _RING = 46.0  # percent of the picture
@@ -52,16 +65,40 @@ _COMPLETE = (
 )
 
 
+class People:
+    """Whose model each is, by the models' names: noted by the teacher, kept in one file, sent to no one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        found = None if path is None else files.read_json(path, dict[str, str], MAX_NOTES_BYTES)
+        self.names: dict[str, str] = found or {}
+
+    def note(self, noted: Mapping[str, str], room: Classroom) -> None:
+        """Notes the people of models in this class; an empty name takes a note away. Raises OSError."""
+        for name in set(map(node_name, room.pupils)) & set(noted):
+            self.names[name] = safe_line(noted[name], MAX_PERSON)
+        self.names = {name: person for name, person in list(self.names.items())[-4 * MAX_PUPILS :] if person}
+        if self._path is not None:
+            files.write_json(self._path, self.names, private=True)
+
+
 def token() -> str:
     """Draws the secret last part of the teacher page's URL; anyone who has it is treated as the teacher."""
     return secrets.token_urlsafe(24)
 
 
 def render(
-    room: Classroom, swarm: str, join: Invite, online: frozenset[bytes], now: float, words: bool = True
+    room: Classroom,
+    swarm: str,
+    join: Invite,
+    online: frozenset[bytes],
+    now: float,
+    words: bool = True,
+    people: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """Renders the page. `join`: the class's invite; `online`: the connected keys; `now`: Unix seconds; `words`:
-    also show the invite as six words (a private swarm has other words)."""
+    also show the invite as six words (a private swarm has other words); `people`: by a model's name, whose it
+    is."""
     link, said = join.link(), join.words() if words else None
     pupils = sorted(room.pupils, key=node_name)
     state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
@@ -89,7 +126,9 @@ def render(
             f"<p>{_COMPLETE}</p>" if room.turned_away else "",
             '<form method="post" action="learning">',
             f'<button name="run" value="{run}">{word}</button>',
-            ' <a href="skills.csv">Export skills</a> <a href="discoveries.csv">Export discoveries</a></form>',
+            ' <a href="names">Who is who</a>',
+            ' <a href="skills.csv">Export skills</a>',
+            ' <a href="discoveries.csv">Export what was solved first</a></form>',
             "</div><dl>",
             *(f"<div><dt>{dt}</dt><dd>{escape(dd)}</dd></div>" for dt, dd in facts),
             "</dl></div>",
@@ -102,7 +141,7 @@ def render(
             "</section>",
             '<div class="pair"><section><h2>Skills over time</h2>',
             "<p>New puzzles that each model solves, since it joined</p>",
-            _table(room, pupils, online),
+            _table(room, pupils, online, people),
             "</section><div><section><h2>Whose answers went where</h2>",
             "<p>Answers that went from one to another; thicker is more</p>",
             _ring(room, pupils),
@@ -115,7 +154,44 @@ def render(
     ).encode("utf-8", "replace")
 
 
-def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -> str:
+def render_names(room: Classroom, people: Mapping[str, str]) -> bytes:
+    """Renders the form on which the teacher notes whose model each is. It isn't renewed while one types."""
+    rows = "".join(
+        f'<tr><th scope="row"><label for="{name}">{name}</label></th><td><input id="{name}" name="{name}" '
+        f'maxlength="{MAX_PERSON}" value="{escape(people.get(name, ""))}"></td></tr>'
+        for name in sorted(map(node_name, room.pupils))
+    )
+    return "".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>Who is who</title><style>{_STYLE}</style></head><body>",
+            "<header><b>Shoal</b><span>Who is who</span></header><main><section>",
+            "<p>Each pupil finds the model's name on the page Swarm. What you write here stays on this ",
+            "computer and is shown on your page only.</p>",
+            f'<form method="post" action="names"><table class="pupils">{rows}</table>',
+            '<button>Save</button> <a href="page">Back to the class</a></form></section></main></body></html>',
+        )
+    ).encode("utf-8", "replace")
+
+
+def state_of(pupil: Pupil, learning: bool, online: bool) -> str:
+    """Says what a pupil's model does now, by the relay's clock.
+
+    >>> state_of(Pupil(0.0, ""), True, True), state_of(Pupil(0.0, ""), False, True)
+    ('connected', 'paused by you')
+    """
+    if not online:
+        return f"away since {datetime.fromtimestamp(pupil.latest):%H:%M}"
+    if not learning:
+        return "paused by you"
+    return {None: "connected", False: "learning", True: "taking a break"}[pupil.rests]
+
+
+def _table(
+    room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes], people: Mapping[str, str]
+) -> str:
     if not pupils:
         return '<div class="empty">Nobody is here yet: give out the link above.</div>'
     rows = []
@@ -123,9 +199,10 @@ def _table(room: Classroom, pupils: Sequence[bytes], online: frozenset[bytes]) -
         pupil = room.pupils[key]
         got = sum(sum(one.values()) for one in pupil.got.values())
         last = pupil.marks[-1] if pupil.marks else None
-        away = "" if key in online else " <small>away</small>"
+        name, state = node_name(key), state_of(pupil, room.learning, key in online)
+        whose = f"{escape(people[name])} <small>{name}</small>" if people.get(name) else name
         rows.append(
-            f'<tr><th scope="row">{escape(node_name(key))}{away}</th>'
+            f'<tr><th scope="row">{whose}<br><small>{state}</small></th>'
             f'<td class="spark">{_spark(pupil.marks)}</td>'
             f"<td>{f'{100 * last.share:.0f} %' if last else '–'}</td>"
             f"<td>{last.round if last else '–'}</td><td>{_count(room.shared[key])}</td>"

@@ -59,9 +59,11 @@ class _LogLimit:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Opens a listening socket. Raises OSError if the address is taken or does not belong to this computer."""
+    """Opens a listening socket; `::` takes IPv4 too. Raises OSError if the address is taken or does not belong
+    to this computer."""
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listener = socket.create_server(where[:2], family=family, backlog=4096)
+    both = where[0] == "::" and socket.has_dualstack_ipv6()
+    listener = socket.create_server(where[:2], family=family, backlog=4096, dualstack_ipv6=both)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # its connections inherit it
     return listener
 

@@ -20,6 +20,7 @@ from app.swarm.wire.protocol import (
     CLASS,
     QUESTIONS,
     RECEIPTS,
+    RESTING,
     STATS_SUB,
     ZLIB,
     AskQuestions,
@@ -32,6 +33,7 @@ from app.swarm.wire.protocol import (
     Recall,
     Receipts,
     Report,
+    Rest,
     Sample,
 )
 
@@ -50,6 +52,7 @@ BUCKETS: Mapping[type[FromClient], str] = {
     Receipts: "receipts",
     AskStats: "stats",
     ClassProgress: "progress",
+    Rest: "progress",
     AskQuestions: "questions",
 }
 """The token bucket that each kind of frame is charged to. `Auth` is charged to "new-key", if its key is new."""
@@ -170,6 +173,10 @@ RULES: Mapping[type[FromClient], tuple[_Rule, ...]] = {
     ClassProgress: (
         _without(CLASS, _NO_CLASS, fault=True),
         lambda progress, facts: _SILENT if facts.wait_s > 0 else None,
+    ),
+    Rest: (
+        _without(RESTING, _NO_CLASS, fault=True),
+        lambda rest, facts: _SILENT if facts.wait_s > 0 else None,
     ),
     AskQuestions: (_without(QUESTIONS, _NO_CLASS, fault=True), _often("asks too often")),
 }

@@ -1,7 +1,7 @@
 """A classroom's records for its teacher: each student's skills over time, and which groups went to whom.
 
-It stores keys instead of people's names, and only what protocol messages say. Everything is bounded, kept in
-memory and lost when the relay ends."""
+It stores keys instead of people's names (app.relay.page.teacher has the teacher's own notes), and only what
+protocol messages say. Everything is bounded, kept in memory and lost when the relay ends."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Discovery(msgspec.Struct, frozen=True):
 class Pupil:
     """A student: one key of the class."""
 
-    __slots__ = ("address", "came", "failed", "got", "latest", "marks", "solved")
+    __slots__ = ("address", "came", "failed", "got", "latest", "marks", "rests", "solved")
 
     def __init__(self, at: float, address: str) -> None:
         self.address = address
@@ -65,6 +65,9 @@ class Pupil:
         """Families in which some measurement was 0."""
         self.solved: set[str] = set()
         self.latest = at
+        """When it was last heard of (Unix seconds); of one that is away, since when."""
+        self.rests: bool | None = None
+        """Whether it rests now; None if its version doesn't say so."""
 
 
 class Classroom:
@@ -114,6 +117,16 @@ class Classroom:
                 pupil.solved.add(name)
                 if name in pupil.failed:  # otherwise it could solve it from the start
                     self._discovered(key, pupil, name, now)
+
+    def rest(self, key: bytes, on: bool) -> None:
+        """Records that a student's model rests, or learns again."""
+        if key in self.pupils:
+            self.pupils[key].rests = on
+
+    def leave(self, key: bytes) -> None:
+        """Records that a connection of this key has ended."""
+        if key in self.pupils:
+            self.pupils[key].latest = self._clock()
 
     def published(self, key: bytes, family: str) -> None:
         if key in self.pupils:

@@ -47,6 +47,7 @@ from app.swarm.wire.protocol import (
     Receipts,
     RelayNotice,
     Report,
+    Rest,
     Sample,
     Welcome,
 )
@@ -165,6 +166,8 @@ class Session:
                 return self._ask_stats(message)
             case ClassProgress():
                 self._progress(message)
+            case Rest() if self._state.classroom is not None:
+                self._state.classroom.rest(self._signed_in, message.on)
             case AskQuestions():
                 return self._state.handout
         return None

@@ -40,6 +40,7 @@ from app.swarm.wire.protocol import (
     CLASS,
     QUESTIONS,
     RECEIPTS,
+    RESTING,
     VERSIONS,
     HandedOut,
     Info,
@@ -143,6 +144,7 @@ class RelayState:
         lacking = {
             ARCHIVE: self.store.backing.archived is None,
             CLASS: not classroom,
+            RESTING: not classroom,
             QUESTIONS: self.handout is None,
         }
         self.caps = tuple(cap for cap in CAPABILITIES if not lacking.get(cap))
@@ -216,6 +218,8 @@ class RelayState:
         if session.key is not None:
             decrement(self.signed_in, networks(session.address))
             self.receipts.leave(session.key, session)
+            if self.classroom is not None:
+                self.classroom.leave(session.key)
 
     def register_key(self, key: bytes, address: str) -> float:
         """Records a key that signs in or publishes from `address`. Returns 0, or the seconds to wait if too

@@ -19,14 +19,14 @@ class ExpressionError(ValueError):
     """The text is not an arithmetic expression, divides by zero or uses an unknown variable."""
 
 
-def evaluate(text: str, values: Mapping[str, Fraction] | None = None) -> Fraction:
-    """Returns the exact value of an expression of numbers, variables, + - * / and parentheses. Raises
-    ExpressionError.
+def evaluate(text: str, values: Mapping[str, Fraction] | None = None, digits: int = 0) -> Fraction:
+    """Returns the exact value of an expression of numbers, variables, + - * / and parentheses. `digits`: of a
+    numerator or denominator on the way, at most; 0 for any. Raises ExpressionError.
 
     >>> evaluate("-( 1 - 3 ) / 4"), evaluate("2*x + 1", {"x": Fraction(3)})
     (Fraction(1, 2), Fraction(7, 1))
     """
-    reader = _Reader(text, values or {})
+    reader = _Reader(text, values or {}, 10**digits if digits else 0)
     value = reader.sum()
     if reader.at < len(reader.tokens):
         raise ExpressionError(f"unexpected {reader.tokens[reader.at]!r} in {text!r}")
@@ -44,8 +44,8 @@ def evaluate_or_none(text: str) -> Fraction | None:
 class _Reader:
     """Recursive-descent parser over the tokens."""
 
-    def __init__(self, text: str, values: Mapping[str, Fraction]) -> None:
-        self.values = values
+    def __init__(self, text: str, values: Mapping[str, Fraction], most: int) -> None:
+        self.values, self.most = values, most
         self.tokens: list[str] = []
         self.at = 0
         place = 0
@@ -71,6 +71,8 @@ class _Reader:
             if sign == "/" and factor == 0:
                 raise ExpressionError("division by zero")
             value = value * factor if sign == "*" else value / factor
+            if self.most and max(abs(value.numerator), value.denominator) >= self.most:
+                raise ExpressionError("a number gets too long")
         return value
 
     def _factor(self) -> Fraction:

@@ -21,6 +21,8 @@ from typing import Any
 
 import msgspec
 
+from app.sapo.sets.bounds import MAX_EXPONENT
+
 
 class Check(StrEnum):
     """The kinds of checks; the value is the argument of `--check`."""
@@ -129,8 +131,12 @@ def label_of(rule: Rule, answer: str) -> str:
     >>> label_of(Rule(check=Check.CHOICE, labels=("ham", "spam")), " SPAM ")
     'spam'
     """
-    said = normalise(Rule(), answer)
-    return next((one for one in rule.labels if normalise(Rule(), one) == said), answer)
+    return _by_meaning(rule.labels).get(normalise(Rule(), answer), answer)
+
+
+@lru_cache(maxsize=64)
+def _by_meaning(labels: tuple[str, ...]) -> Mapping[str, str]:
+    return {normalise(Rule(), one): one for one in reversed(labels)}
 
 
 def normalise(rule: Rule, text: str) -> str:
@@ -368,10 +374,10 @@ def _number(rule: Rule, answer: str, truth: str) -> float:
 def tolerance(text: str) -> Fraction:
     """Parses a tolerance. Raises ValueError unless it is a number of at least 0."""
     try:
-        value = Decimal(text)
+        value = Decimal(text if len(text) <= MAX_EXPONENT else "-1")
     except InvalidOperation:
         value = Decimal(-1)
-    if not value.is_finite() or value < 0 or len(text) > 40 or abs(int(value.as_tuple().exponent)) > 40:
+    if not value.is_finite() or value < 0 or abs(int(value.as_tuple().exponent)) > MAX_EXPONENT:
         raise ValueError(f"{text[:40]!r} is no tolerance: give a number like 0.01.")
     return Fraction(value)
 
@@ -412,7 +418,7 @@ def _same(rule: Rule, said: object, true: object) -> bool:
     if isinstance(true, bool) or isinstance(said, bool):
         return said is true
     if isinstance(true, int | float) and isinstance(said, int | float):
-        if said in (math.inf, -math.inf) or said != said:
+        if not (abs(said) < math.inf and abs(true) < math.inf):
             return False
         return abs(Fraction(said) - Fraction(true)) <= tolerance(rule.tolerance)
     if isinstance(true, str) and isinstance(said, str):

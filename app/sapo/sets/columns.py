@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.sapo.sets.grid import MAX_COLUMNS, Grid
+from app.sapo.sets.bounds import MAX_COLUMNS
+from app.sapo.sets.grid import Grid
 from app.sapo.sets.question_set import SetError
 
 QUESTION_NAMES: Sequence[str] = re.findall(

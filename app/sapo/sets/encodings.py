@@ -6,9 +6,9 @@ from __future__ import annotations
 import codecs
 import re
 
+from app.sapo.sets.bounds import MAX_BYTES
 from app.sapo.sets.question_set import SetError
 
-MAX_BYTES = 64 * 2**20  # larger tables are not read into memory
 ENCODINGS = ("utf-8", "cp1252", "cp1250", "cp1251", "gbk", "big5", "shift_jis", "euc_kr", "utf-16")
 """Usual ones, to choose from."""
 _SAMPLE = 200_000

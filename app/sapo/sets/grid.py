@@ -20,12 +20,10 @@ from typing import Literal
 import msgspec
 
 from app.sapo.sets import records, workbook
-from app.sapo.sets.encodings import MAX_BYTES, check_size, decoded
+from app.sapo.sets.bounds import MAX_BYTES, MAX_COLUMNS, MAX_GRID_ROWS
+from app.sapo.sets.encodings import check_size, decoded
 from app.sapo.sets.question_set import SetError
 
-MAX_GRID_ROWS = 200_000
-"""Rows that are looked at."""
-MAX_COLUMNS = 200  # more than a person can choose from
 _DELIMITERS = ",;\t|"
 _LOOKED_AT, _SAMPLE = 40, 400
 """First rows from which the delimiter and the heading are guessed."""

@@ -23,6 +23,18 @@ import msgspec
 from app.sapo.asking import BRIEF, SHORT_MARK, Example, read_answer
 from app.sapo.families.family import Content, Entry, Family, FamilyKind
 from app.sapo.seeds import hashed_seed
+from app.sapo.sets.bounds import (
+    MAX_COMPARISONS,
+    MAX_EXPANDED,
+    MAX_FILLINGS,
+    MAX_INSTRUCTION,
+    MAX_NAME,
+    MAX_QUESTION,
+    MAX_ROWS,
+    MAX_TEXT,
+    MAX_TRUTH,
+    SAMPLED_FILLINGS,
+)
 from app.sapo.sets.checks import (
     Check,
     Rule,
@@ -45,13 +57,8 @@ imprecise.
 """
 HELD_OUT_SHARE = 5
 """One question in five is held out."""
-MAX_ROWS = 50_000
-MAX_QUESTION, MAX_TRUTH, MAX_WORK, MAX_NAME, MAX_INSTRUCTION = 6000, 200, 300, 60, 500
 OWNERS_PREFIX = "own-"
 """Prefix of every set's family name. Names in the protocol have no hyphen, so these cannot be sent."""
-_COUNTED = 4000
-"""With at most this many ways to fill a template all are enumerated, so that exactly a fifth is held out."""
-_SAMPLED = 400
 _CONSTANTS = 20
 """Most frequent answers that are tried as the one that solves most."""
 
@@ -146,16 +153,15 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def countable(self) -> bool:
         """Whether there are few enough questions to enumerate them all."""
-        return sum(template.size for template in self.templates) <= _COUNTED
+        return sum(template.size for template in self.templates) <= MAX_FILLINGS
 
     def _entries(self) -> Iterator[Entry]:
         """Yields all entries, or a sample if templates make too many."""
         yield from (_entry(row, self.format) for row in self.rows)
+        each = min(SAMPLED_FILLINGS, MAX_FILLINGS // max(1, len(self.templates)))
         for template in self.templates:
             rng = Random(0)
-            drawn = (
-                template.all_fillings() if self.countable else (template.drawn(rng) for _ in range(_SAMPLED))
-            )
+            drawn = template.all_fillings() if self.countable else (template.drawn(rng) for _ in range(each))
             yield from (_filled(made) for made in drawn if made is not None)
 
     def constant_share(self) -> tuple[float, str]:
@@ -172,7 +178,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 shown[label_of(self.rule, one)] += count
         if not shown:
             return 0.0, ""
-        best, text = max((self._solved(one, answers), one) for one, _ in shown.most_common(_CONSTANTS))
+        tried = max(1, min(_CONSTANTS, MAX_COMPARISONS // len(answers)))
+        best, text = max((self._solved(one, answers), one) for one, _ in shown.most_common(tried))
         return best / answers.total(), text
 
     def _solved(self, constant: str, answers: Mapping[str, int]) -> int:
@@ -191,6 +198,23 @@ def is_owners_set(family: str) -> bool:
 
 def check(made: QuestionSet) -> None:
     """Raises SetError if a set cannot be used for training."""
+    check_bounds(made)
+    if made.distinct < MIN_QUESTIONS:
+        raise SetError(
+            f"Only {made.distinct} different questions are in it. At least {MIN_QUESTIONS} are needed, as a "
+            "fifth is kept aside for measuring."
+        )
+    held = held_out(made)
+    if held is not None and not 0 < len(held) < made.distinct - 1:
+        raise SetError("It doesn't say which rows are kept aside. Take the table that it was made from.")
+    for row in made.rows:
+        if not recognised(made.rule, row, made.marked):
+            raise SetError(f"The check can't recognise the answer {row.answer[:40]!r}. Pick another check.")
+
+
+def check_bounds(made: QuestionSet) -> None:
+    """Raises SetError if a set, of a file that anybody may have written, is larger than any that Shoal makes,
+    or has parts that don't fit together."""
     if not made.name.strip() or len(made.name) > MAX_NAME:
         raise SetError(f"A set needs a name of 1 to {MAX_NAME} characters.")
     if len(made.rows) > MAX_ROWS:
@@ -206,23 +230,15 @@ def check(made: QuestionSet) -> None:
         raise SetError("An instruction is one line of text, without control characters.")
     if not re.fullmatch("([0-9a-f]{12})?", made.began):
         raise SetError("Another program changed this question set. Take the table that it was made from.")
-    if sum(map(len, made.columns)) > MAX_QUESTION:
+    if sum(map(len, made.columns)) + len(made.columns) > MAX_QUESTION:
         raise SetError("The names of its columns are too long. Shorten them.")
-    if sum(map(len, made.rule.labels)) > MAX_QUESTION:
+    if sum(map(len, made.rule.labels)) + len(made.rule.labels) > MAX_QUESTION:
         raise SetError("The answers to choose from are too many or too long. Pick another check.")
     if not made.rows and not made.templates:
         raise SetError("There is no question in it.")
-    if made.distinct < MIN_QUESTIONS:
-        raise SetError(
-            f"Only {made.distinct} different questions are in it. At least {MIN_QUESTIONS} are needed, as a "
-            "fifth is kept aside for measuring."
-        )
-    held = held_out(made)
-    if held is not None and not 0 < len(held) < made.distinct - 1:
-        raise SetError("It doesn't say which rows are kept aside. Take the table that it was made from.")
     for row in made.rows:
-        if not recognised(made.rule, row, made.marked):
-            raise SetError(f"The check can't recognise the answer {row.answer[:40]!r}. Pick another check.")
+        if len(row.question) > MAX_QUESTION or len(row.answer) > MAX_TRUTH or len(row.work) > MAX_TEXT:
+            raise SetError(f"The row {row.question[:40]!r} is too long. Shorten it.")
 
 
 def recognised(rule: Rule, row: Row, marked: bool = True) -> bool:
@@ -239,14 +255,15 @@ def encode(made: QuestionSet) -> bytes:
 
 
 def decode(content: bytes) -> QuestionSet:
-    """Decodes a file written by `encode`, possibly on another computer; call `check` before using it. Raises
-    SetError."""
+    """Decodes a file written by `encode`, possibly on another computer, within bounds; call `check` before
+    learning it. Raises SetError."""
     try:
         made = msgspec.json.decode(content, type=QuestionSet)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise SetError(f"This is no question set of Shoal's ({error}).") from error
     if not 1 <= made.format <= FORMAT:
         raise SetError("This question set comes from a newer version of Shoal. Update Shoal, then try again.")
+    check_bounds(made)
     return made
 
 
@@ -361,7 +378,7 @@ def near_duplicate_key(question: str, format: int = FORMAT) -> Content:
     >>> near_duplicate_key("+"), near_duplicate_key("Café 5"), near_duplicate_key("8 - 3.5?")
     (('+',), ('5', 'café'), ('8', '-', '3.5'))
     """
-    text = unicodedata.normalize("NFKC", question).casefold()
+    text = unicodedata.normalize("NFKC", question).casefold()[:MAX_EXPANDED]
     if format == 1:
         return tuple(sorted(re.findall(r"\w+", text))) or (text.strip(),)
     text = text.translate(_MINUS)

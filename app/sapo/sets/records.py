@@ -11,12 +11,9 @@ from itertools import islice, product
 
 import msgspec
 
+from app.sapo.sets.bounds import MAX_CELLS, MAX_DEPTH, MAX_FROM_ONE, MAX_UNPACKED
 from app.sapo.sets.question_set import SetError
 
-_MAX_DEPTH = 8  # nested objects become columns like a.b.c
-_MAX_FROM_ONE = 5000
-"""Rows made of one object."""
-_MAX_CELLS = 5_000_000  # bounds memory
 _CHATS = ("messages", "conversations", "conversation", "dialog")
 _ASKS, _REPLIES = {"user", "human", "prompter"}, {"assistant", "gpt", "model", "bot"}
 Fields = Mapping[str, str]
@@ -42,16 +39,17 @@ def records(text: str, most: int) -> tuple[list[tuple[int, Fields]], list[int]] 
         items = list(enumerate(_list(whole), 1))
     found: list[tuple[int, Fields]] = []
     bad: list[int] = []
-    cells = 0
+    cells = characters = 0
     for number, item in items:
         if isinstance(item, list) and len(item) == 2 and not any(isinstance(one, dict | list) for one in item):
             item = {"A": item[0], "B": item[1]}
         before = len(found)
-        for row in islice(_rows(item, 0), _MAX_FROM_ONE) if isinstance(item, dict) else ():
+        for row in islice(_rows(item, 0), MAX_FROM_ONE) if isinstance(item, dict) else ():
             if row:
                 found.append((number, row))
                 cells += len(row)
-            if cells > _MAX_CELLS:
+                characters += sum(map(len, row.values()))
+            if cells > MAX_CELLS or characters > MAX_UNPACKED:
                 raise SetError("This JSON makes more cells than Shoal can hold. Take a part of it.")
         if len(found) == before:
             bad.append(number)
@@ -93,17 +91,17 @@ def _rows(item: Mapping[str, object], depth: int) -> Iterator[dict[str, str]]:
             flat |= turns
         elif name == "answers" and (texts := _texts(value)) is not None:
             flat[name] = " | ".join(dict.fromkeys(texts))
-        elif isinstance(value, dict) and depth < _MAX_DEPTH:
-            inner = list(islice(_rows(value, depth + 1), _MAX_FROM_ONE))
+        elif isinstance(value, dict) and depth < MAX_DEPTH:
+            inner = list(islice(_rows(value, depth + 1), MAX_FROM_ONE))
             nested.append([{f"{name}.{key}": cell for key, cell in row.items()} for row in inner])
-        elif isinstance(value, list) and value and isinstance(value[0], dict) and depth < _MAX_DEPTH:
+        elif isinstance(value, list) and value and isinstance(value[0], dict) and depth < MAX_DEPTH:
             inner = [
                 row for one in value if isinstance(one, dict) for row in islice(_rows(one, depth + 1), 500)
             ]
             nested.append([{f"{name}.{key}": cell for key, cell in row.items()} for row in inner])
         else:
             flat[name] = _text(value)
-    for parts in islice(product(*(part for part in nested if part)), _MAX_FROM_ONE):
+    for parts in islice(product(*(part for part in nested if part)), MAX_FROM_ONE):
         row = dict(flat)
         for part in parts:
             row |= part
@@ -133,13 +131,13 @@ def _texts(value: object) -> list[str] | None:
     return [_text(one["text"] if isinstance(one, dict) and "text" in one else one) for one in value[:50]]
 
 
-def _text(value: object) -> str:
+def _text(value: object, depth: int = 0) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ", ".join(map(_text, value[:50]))
+        return ", ".join(_text(one, depth + 1) for one in value[:50]) if depth < MAX_DEPTH else "\u2026"
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
     return "" if value is None else str(value)

@@ -17,22 +17,12 @@ from random import Random
 import msgspec
 
 from app.sapo.sets import checks, templates, workbook
+from app.sapo.sets.bounds import MAX_FILLINGS, MAX_NAME, MAX_QUESTION, MAX_ROWS, MAX_TRUTH, MAX_WORK
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading, find_columns
 from app.sapo.sets.encodings import check_size, decoded
 from app.sapo.sets.grid import Grid, read_grid, text_grid
-from app.sapo.sets.question_set import (
-    MAX_NAME,
-    MAX_QUESTION,
-    MAX_ROWS,
-    MAX_TRUTH,
-    MAX_WORK,
-    QuestionSet,
-    Row,
-    SetError,
-    decode,
-    recognised,
-)
+from app.sapo.sets.question_set import QuestionSet, Row, SetError, decode, recognised
 
 _MAX_SKIPPED = 1000  # reasons kept to show
 _CALCULATOR = re.compile(r"<<[^<>]{0,80}>>")
@@ -168,7 +158,8 @@ def _of_templates(text: str, name: str, rule: Rule | None) -> Preview:
         made = templates.parse("\n".join(map(clean_cell, text.split("\n"))))
     except templates.TemplateError as error:
         raise SetError(str(error)) from error
-    answers = [one.answer for each in made for one in islice(each.all_fillings(), 200) if one is not None]
+    most = min(200, MAX_FILLINGS // len(made))
+    answers = [one.answer for each in made for one in islice(each.all_fillings(), most) if one is not None]
     chosen = checks.complete_rule(rule or checks.guess_rule(answers), answers)
     if chosen.check is Check.CHOICE and rule is None:  # few words come often because slots are few
         chosen = Rule()

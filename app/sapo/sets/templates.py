@@ -17,17 +17,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
 from random import Random
 
 import msgspec
 
+from app.sapo.asking import MAX_ANSWER
 from app.sapo.reading.expression import ExpressionError, evaluate
-
-MAX_TEMPLATES, MAX_SLOTS, MAX_WORDS = 64, 8, 500
-MAX_NUMBER = 10**9  # exact in every reader of JSON
-MAX_TEXT = 1000
-MAX_EXPRESSION = 120
+from app.sapo.sets.bounds import (
+    MAX_DIGITS,
+    MAX_EXPRESSION,
+    MAX_FILLED,
+    MAX_NUMBER,
+    MAX_SLOTS,
+    MAX_TEMPLATES,
+    MAX_TEXT,
+    MAX_WORDS,
+)
 
 _SLOT = re.compile(r"\{([a-z][a-z0-9_]{0,15})(=?)\}")
 _LINE = re.compile(r"([a-z][a-z0-9_]{0,15})\s*:\s*(.*)")
@@ -50,6 +55,12 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         return len(self.words) or (self.high - self.low) // self.step + 1
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Maximum characters of a value and of a partner."""
+        ends = self.words or tuple((str(one), str(one)) for one in (self.low, self.high))
+        return max(len(word) for word, _ in ends), max(len(partner) for _, partner in ends)
 
     def value(self, place: int) -> tuple[str, str]:
         """Returns the text at a position and its partner, which for a number is the text itself."""
@@ -89,11 +100,15 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
         return self.filled([rng.randrange(slot.size) for slot in self.slots])
 
     def all_fillings(self) -> Iterator[FilledTemplate | None]:
-        """Yields all fillings, in order."""
-        for places in product(*(range(slot.size) for slot in self.slots)):
-            yield self.filled(places)
+        """Yields all fillings, in order; none is made before it is asked for."""
+        for number in range(self.size):
+            places = []
+            for slot in reversed(self.slots):
+                number, place = divmod(number, slot.size)
+                places.append(place)
+            yield self.filled(places[::-1])
 
-    def filled(self, places: tuple[int, ...] | list[int]) -> FilledTemplate | None:
+    def filled(self, places: Sequence[int]) -> FilledTemplate | None:
         values = {slot.name: slot.value(place) for slot, place in zip(self.slots, places, strict=True)}
         answer = _put(self.answer, values) if "{" in self.answer else _worked_out(self.answer, values)
         if answer is None:
@@ -110,10 +125,15 @@ def _put(text: str, values: Mapping[str, tuple[str, str]]) -> str:
     return _SLOT.sub(lambda found: values[found[1]][bool(found[2])], text)
 
 
+def _longest(text: str, lengths: Mapping[str, tuple[int, int]]) -> int:
+    """Returns the maximum characters of a text whose slots are filled, without filling them."""
+    return len(_SLOT.sub("", text)) + sum(lengths[found[1]][bool(found[2])] for found in _SLOT.finditer(text))
+
+
 def _worked_out(expression: str, values: Mapping[str, tuple[str, str]]) -> str | None:
     numbers = {name: Fraction(text) for name, (text, _) in values.items() if re.fullmatch(r"-?[0-9]+", text)}
     try:
-        value = evaluate(expression, numbers)
+        value = evaluate(expression, numbers, MAX_DIGITS)
     except (ExpressionError, RecursionError):
         return None
     if value.denominator == 1:
@@ -190,7 +210,7 @@ def validate(given: Sequence[Template]) -> None:
             raise TemplateError(f"{one.question[:60]!r} is too long, or has more than {MAX_SLOTS} slots.")
         for slot in one.slots:
             numbers = slot.step >= 1 and -MAX_NUMBER <= slot.low <= slot.high <= MAX_NUMBER
-            if not numbers or len(slot.words) > MAX_WORDS:
+            if not numbers or len(slot.words) > MAX_WORDS or not all(map(all, slot.words)):
                 raise TemplateError(f"The slot {slot.name[:40]!r} holds nothing to choose from, or too much.")
         _check(one)
 
@@ -202,6 +222,18 @@ def _check(made: Template) -> None:
         for name in (found[1] for found in _SLOT.finditer(text)):
             if name not in names:
                 raise TemplateError(f"There is no slot {name}. Add a line like {name}: 2-12.")
+    lengths = {slot.name: slot.longest for slot in made.slots}
+    answer = _longest(made.answer, lengths) if "{" in made.answer else MAX_DIGITS
+    sizes = (
+        _longest(made.question, lengths),
+        _longest(made.work, {**lengths, "answer": (answer, answer)}),
+        sum(word for word, _ in lengths.values()),
+    )
+    if max(sizes) > MAX_FILLED or answer > MAX_ANSWER:
+        raise TemplateError(
+            f"{made.question[:60]!r} gets too long when its slots are filled: a question may have {MAX_FILLED} "
+            f"characters, and an answer {MAX_ANSWER}. Use shorter words, or fewer slots."
+        )
     if not any(slot.name in (found[1] for found in _SLOT.finditer(made.question)) for slot in made.slots):
         raise TemplateError(f"No slot stands in {made.question[:60]!r}. Put one there, like {{a}}.")
     rng = Random(0)

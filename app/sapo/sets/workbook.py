@@ -11,18 +11,16 @@ from datetime import date, datetime, time, timedelta
 
 import python_calamine
 
+from app.sapo.sets.bounds import MAX_CELLS, MAX_UNPACKED
 from app.sapo.sets.question_set import SetError
 
 ZIP_AND_OLE_MAGIC = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_MAX_UNPACKED = 256 * 2**20  # bytes: zip bombs are refused
-_MAX_CELLS = 5_000_000
-"""Cells of a sheet's rectangle, which calamine allocates, empty ones included."""
 _PARTS = (".xml", ".rels", "mimetype")
 _UNREADABLE = "This is no spreadsheet that Shoal can read. Save the table as XLSX or CSV."
 _TOO_WIDE = "This spreadsheet has more cells than Shoal can hold. Copy the table into a new one."
 _REPEATED = re.compile(rb"number-(rows|columns)-repeated\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ODS_TOKEN = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table)\b([^>]*)")
-_NO_VALUE = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_NO_VALUE = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*(?:(?:<v\s*/>|<v>\s*</v>)\s*)?</c>")
 """A formula whose result isn't stored: programs that only write sheets don't compute them."""
 _PLACE = re.compile(rb"\br\s*=\s*[\"']([A-Za-z]*)([0-9]*)")
 
@@ -63,7 +61,7 @@ def read_workbook(content: bytes) -> tuple[list[list[str]], list[str], str]:
 def _repacked(content: bytes) -> tuple[bytes, int]:
     """Returns a copy of an office file with the parts that hold its cells, each of a known size, and the number
     of formulas without a value. Raises SetError."""
-    made, left, blank = io.BytesIO(), _MAX_UNPACKED, 0
+    made, left, blank = io.BytesIO(), MAX_UNPACKED, 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed, zipfile.ZipFile(made, "w") as copy:
             for part in packed.infolist():
@@ -97,7 +95,7 @@ def _check_xlsx(inside: bytes) -> None:
         for letter in letters:
             place = 26 * place + letter - 64
         rows, columns = max(rows, int(digits or 0)), max(columns, place)
-    if rows * columns > _MAX_CELLS:
+    if rows * columns > MAX_CELLS:
         raise SetError(_TOO_WIDE)
 
 
@@ -122,7 +120,7 @@ def _checked_ods(inside: bytes) -> bytes:
         else:
             width += times
             widest = max(widest, width)
-        if rows * widest > _MAX_CELLS:
+        if rows * widest > MAX_CELLS:
             raise SetError(_TOO_WIDE)
     return inside
 

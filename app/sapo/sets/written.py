@@ -16,6 +16,8 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from app.sapo.sets.bounds import MAX_UNPACKED
+
 Cell = str | float
 """A text, or a number that is shown as a share in percent."""
 FILE_KINDS = ("csv", "tsv", "xlsx", "ods", "jsonl")
@@ -27,8 +29,6 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 """Characters that XML can't hold."""
 _MOST = 32_767
 """Maximum characters of a spreadsheet's cell."""
-MAX_UNPACKED = 256 * 2**20
-"""Maximum bytes of an XLSX file's parts."""
 _MIME = "application/vnd.oasis.opendocument.spreadsheet"
 _MANIFEST = f"""<?xml version="1.0" encoding="UTF-8"?>
 <manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" manifest:version="1.2">

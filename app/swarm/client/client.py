@@ -39,6 +39,7 @@ from app.swarm.wire.protocol import (
     PEOPLE,
     QUESTIONS,
     RECEIPTS,
+    RESTING,
     STATS_SUB,
     ZLIB,
     AskQuestions,
@@ -54,6 +55,7 @@ from app.swarm.wire.protocol import (
     Ok,
     Recall,
     RelayNotice,
+    Rest,
     Sample,
     SampleReply,
     Stats,
@@ -70,6 +72,9 @@ TWIN_S = 600.0
 """Seconds for which a relay's word about a twin holds; it repeats it as long as there is one."""
 STEADY_AFTER_S = 10.0
 """Seconds after which a connection counts as good: the next failure is then treated as the first."""
+LESSON_PATIENCE_S = 300.0
+"""Seconds without the class's relay after which a lesson counts as ended. A relay that says goodbye ends it at
+once."""
 
 
 class Client:
@@ -90,12 +95,13 @@ class Client:
         rng: Random | None = None,
         thanked: ReceiptCounter | None = None,
         handed: Callable[[str], None] = lambda content: None,
+        ledger: Ledger | None = None,
     ) -> None:
         """`thanked` counts receipts; `handed` is called with a question set that the class hands out. Raises
         InviteError, a ValueError, for an invalid address, and ValueError if `relays` is empty."""
         now = time.monotonic()
         self._identity, self._tell, self._tls = identity, tell, tls
-        self.ledger = Ledger()
+        self.ledger = ledger or Ledger()
         """Traffic of the connection, for display to the owner."""
         self._rng = rng or Random()
         self._places = RelayEntries(relays, memory, self._rng)
@@ -109,7 +115,8 @@ class Client:
         self._wake = asyncio.Event()
         self._again = asyncio.Event()
         self._joined: Joined | None = None
-        self._obeys = False
+        self._obeys = self._resting = self._lesson_over = False
+        self._missed_since: float | None = None
         self._url: str | None = None
         self._stats: Stats | None = None
         self._erased: asyncio.Future[int] | None = None
@@ -121,8 +128,9 @@ class Client:
             self._publisher.set_swarm(swarm)
 
     async def run(self) -> None:
-        """Connects and stays connected until cancelled. Faults of the network or a relay never raise here."""
-        while True:
+        """Connects and stays connected until cancelled, or until a lesson has ended. Faults of the network or a
+        relay never raise here."""
+        while not self._lesson_over:
             now = time.monotonic()
             place = self._places.next(now)
             await self._wait(place.pace.wait_s(now))
@@ -131,6 +139,8 @@ class Client:
                 await self._visit(place)
             except ConnectionEnded as ended:
                 self._after(place, ended, began)
+        self._next_try = None
+        await asyncio.Event().wait()
 
     def publish(self, group: GroupRecord, rewards_G: Sequence[int]) -> bool:
         """Stores an informative group until a relay has it. Never waits for a relay. Returns False if the group
@@ -160,6 +170,13 @@ class Client:
         if self._in_class:
             some = dict(sorted(families.items())[:MAX_CLASS_FAMILIES])
             self._asked.append(ClassProgress(round=round, share=share, families=some))
+            self._wake.set()
+
+    def rest(self, on: bool) -> None:
+        """Tells the class whether this model rests, now and at each connection."""
+        self._resting = on
+        if self._joined is not None and self._in_class and RESTING in self._joined.hello.caps:
+            self._asked.append(Rest(on=on))
             self._wake.set()
 
     def groups_to_publish(self) -> int:
@@ -250,7 +267,8 @@ class Client:
             dropped=counts.dropped,
             sentence=self._sentence,
             next_try_s=None if self._next_try is None else max(0.0, self._next_try - time.monotonic()),
-            in_class=self._in_class,
+            in_class=self._in_class if joined else self._places.of_class,
+            lesson_over=self._lesson_over,
             learning=stats.learning if stats and self._in_class else None,
             twin=self._twin[0] if self._twin and time.monotonic() - self._twin[1] < TWIN_S else None,
         )
@@ -284,6 +302,7 @@ class Client:
 
     def _arrived(self, place: RelayEntry, joined: Joined) -> None:
         now, hello, quotas = time.monotonic(), joined.hello, joined.welcome.quotas
+        self._missed_since = None
         self._places.known.remember(place.url, hello.relay, hello.swarm, self._obeys)
         self._publisher.set_swarm(hello.swarm)
         self._publisher.on_connect(quotas, hello.limits.open_publishes, ZLIB in hello.caps, now)
@@ -298,7 +317,13 @@ class Client:
             place, now, ended.retry_after_ms, steady=was_in and now - began >= STEADY_AFTER_S
         )
         state: Literal["lost", "refused"] = "lost" if was_in else "refused"
-        self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
+        self._missed_since = self._missed_since or now
+        if self._places.of_class and now - self._missed_since > LESSON_PATIENCE_S:
+            self._lesson_over = True
+        if self._lesson_over:
+            self._say(state, place.url, "The lesson has ended." if self._url else "No lesson is running.")
+        else:
+            self._say(state, place.url, ended.sentence, retry_s=self._places.wait_s(now))
 
     def _say(
         self,
@@ -356,6 +381,7 @@ class Client:
                     self._twin = message.twin, now
                 self._sentence = f"The relay says: {safe_line(message.msg, MAX_QUOTED)}"
             case Bye():
+                self._lesson_over = self._in_class
                 raise ConnectionEnded(
                     f"The relay says goodbye: {safe_line(message.reason, MAX_QUOTED)}",
                     message.reconnect_after_ms,
@@ -374,6 +400,8 @@ class Client:
     async def _write(self, connection: Connection, joined: Joined) -> None:
         if STATS_SUB in joined.hello.caps:
             await connection.send(AskStats(subscribe=True))
+        if self._in_class and RESTING in joined.hello.caps:
+            await connection.send(Rest(on=self._resting))
         if self._in_class and QUESTIONS in joined.hello.caps:
             await connection.send(AskQuestions())
         while True:

@@ -22,6 +22,7 @@ from app.common import authorities
 from app.common.authorities import system_proxy, without_credentials
 from app.common.text import MAX_QUOTED, safe_line
 from app.swarm.client.status import Ledger
+from app.swarm.client.traffic import frame_bytes, head_bytes
 from app.swarm.invite.private import PrivateSwarm
 from app.swarm.wire import noise
 from app.swarm.wire.frames import decode_relay_frame, to_frame
@@ -71,8 +72,8 @@ class ConnectionEnded(Exception):
 
 
 class Connection:
-    """An open websocket. Its traffic is recorded in the ledger. Sending and receiving raise ConnectionEnded
-    once the connection is lost; `close` never raises."""
+    """An open websocket. Its messages and what it receives are recorded in the ledger. Sending and receiving
+    raise ConnectionEnded once the connection is lost; `close` never raises."""
 
     __slots__ = (
         "_allowance",
@@ -83,6 +84,7 @@ class Connection:
         "_ledger",
         "_line",
         "_socket",
+        "_tls",
         "opening",
         "place",
     )
@@ -95,10 +97,11 @@ class Connection:
         ledger: Ledger,
         opening: bytes = b"",
         asked: noise.Initiator | None = None,
+        tls: bool = False,
     ) -> None:
         """`opening` are the bytes that the relay's `hello` must sign. With `asked`, the connection is encrypted
         and `opening` is computed from the relay's first frame."""
-        self._ledger = ledger
+        self._ledger, self._tls = ledger, tls
         self._asked = asked
         self._line: noise.CipherPair | None = None
         self.opening = opening
@@ -119,6 +122,8 @@ class Connection:
                 message = await self._socket.receive()
             self._count(message.data)
             data, kind = message.data, message.type
+            if isinstance(data, bytes):
+                self._ledger.traffic.count(received=frame_bytes(len(data), masked=False, tls=self._tls))
             if self._sealing and kind in (WSMsgType.TEXT, WSMsgType.BINARY):
                 data, kind = self._unsealed(data, open_=kind is WSMsgType.TEXT), WSMsgType.TEXT
             if isinstance(data, bytes):
@@ -233,8 +238,33 @@ async def connect(
             f"{place} sends this node on to another address, which isn't followed: check its address."
         )
 
+    noted, over_tls = ledger or Ledger(), url.startswith("wss:")
+
+    async def count_request(_: object, __: object, sent: aiohttp.TraceRequestHeadersSentParams) -> None:
+        line = f"{sent.method} {sent.url.raw_path_qs} HTTP/1.1"
+        noted.traffic.count(sent=head_bytes(line, sent.headers, over_tls))
+
+    async def count_response(_: object, __: object, ended: aiohttp.TraceRequestEndParams) -> None:
+        line = f"HTTP/1.1 {ended.response.status} {ended.response.reason}"
+        noted.traffic.count(received=head_bytes(line, ended.response.headers, over_tls))
+
+    class CountedSocket(aiohttp.ClientWebSocketResponse[Any]):
+        """Counts all frames that are sent: pings, answers to pings and the goodbye are aiohttp's own."""
+
+        def __init__(self, reader: Any, writer: Any, *rest: Any, **options: Any) -> None:
+            send = writer.send_frame
+
+            async def send_frame(message: bytes, opcode: int, compress: int | None = None) -> None:
+                noted.traffic.count(sent=frame_bytes(len(message), masked=True, tls=over_tls))
+                await send(message, opcode, compress)
+
+            writer.send_frame = send_frame
+            super().__init__(reader, writer, *rest, **options)
+
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(stay)
+    trace.on_request_headers_sent.append(count_request)
+    trace.on_request_end.append(count_response)
     proxy = await asyncio.to_thread(proxy_for, url)
     opening, asked = secrets.token_bytes(NONCE_BYTES), None
     if private is not None:
@@ -245,6 +275,7 @@ async def connect(
         headers=_HEADERS,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=OPEN_S),
         trace_configs=[trace],
+        ws_response_class=CountedSocket,
     )
     try:
         async with asyncio.timeout(OPEN_S):
@@ -256,7 +287,7 @@ async def connect(
                 heartbeat=HEARTBEAT_S,
                 proxy=proxy,
                 proxy_headers=_HEADERS,
-                ssl=tls or (authorities.default_context() if url.startswith("wss:") else True),
+                ssl=tls or (authorities.default_context() if over_tls else True),
                 compress=0,
                 max_msg_size=BATCH_FRAME + noise.TAG_BYTES + 1,  # aiohttp takes only what is smaller
                 decode_text=False,
@@ -274,7 +305,7 @@ async def connect(
         if isinstance(error, aiohttp.ClientError | OSError | ValueError):  # TimeoutError is an OSError
             raise _not_had(place, proxy, error) from error
         raise
-    return Connection(http, socket, place, ledger or Ledger(), opening, asked)
+    return Connection(http, socket, place, noted, opening, asked, over_tls)
 
 
 def proxy_for(url: str) -> str | None:

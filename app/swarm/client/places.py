@@ -20,6 +20,7 @@ from app.swarm.wire.body import SwarmId
 from app.swarm.wire.protocol import RelayId
 from app.swarm.wire.signin import is_relay_id
 
+FILE = "relays.json"
 MAX_RELAYS = 64
 """Maximum addresses remembered; above that the oldest is forgotten."""
 _LARGEST = 64 * 1024
@@ -71,6 +72,15 @@ class KnownRelays:
             files.write_json(self._path, _File(relays=self._relays))
 
 
+def forget_classes(folder: Path) -> None:
+    """Forgets a data folder's relays of classes, because the owner has left the class. Raises OSError."""
+    path = folder / FILE
+    found = files.read_json(path, _File, _LARGEST)
+    if found is not None:
+        outside = {url: met for url, met in found.relays.items() if met.room is None}
+        files.write_json(path, _File(relays=outside))
+
+
 class RelayEntry:
     """One relay: its address, its invite, and when to try it again."""
 
@@ -99,6 +109,11 @@ class RelayEntries:
         self._places = [RelayEntry(one) for one in {one.url: one for one in reversed(invites)}.values()]
         self._rng = rng
         self.known = KnownRelays(memory)
+
+    @property
+    def of_class(self) -> bool:
+        """True if the owner joined as a student, and nothing else."""
+        return all(place.invite.room is not None for place in self._places)
 
     def next(self, now: float) -> RelayEntry:
         """The relay with the shortest wait; ties are broken at random."""

@@ -1,8 +1,7 @@
-"""The state of a node's connection for display to its owner: status and changes of it, traffic of the last
-hour, and the text of the latest messages.
+"""The state of a node's connection for display to its owner: status and changes of it, and the text of the
+latest messages.
 
-The ledger costs a few additions per message. Bytes are converted to text only on request, and an invite's token
-is removed before anything is stored."""
+Bytes are converted to text only on request, and an invite's token is removed before anything is stored."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from app.swarm.client.traffic import TrafficCounter
 from app.swarm.wire.limits import FRAME_TYPE, MAX_BODY_BYTES, LoggedMessage
 
 MAX_MESSAGES = 20
@@ -26,7 +26,6 @@ MAX_BYTES = 64 * 1024
 MAX_KEPT_MESSAGE_BYTES = 16 * 1024
 """Maximum bytes kept of one message; the text says how much is omitted. A batch exceeds it, a single group
 rarely."""
-HOUR_MIN = 60
 HIDDEN = "(hidden: it opens the swarm)"
 UNPACKED = "\n\nthe same body before it was compressed:\n"
 
@@ -67,7 +66,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     next_try_s: float | None
     in_class: bool = False
-    """True if the owner joined as a student and the relay serves a class."""
+    """True if the owner joined as a student, and the relay serves a class where one is connected."""
+    lesson_over: bool = False
+    """True once a class's lesson has ended; no relay is tried any more."""
     learning: bool | None = None
     """False while the teacher has paused training; None outside a class, or before it is known."""
     twin: bool | None = None
@@ -83,20 +84,13 @@ class _KeptMessage(msgspec.Struct, frozen=True):
 
 
 class _Direction:
-    """Traffic and latest messages of one direction."""
+    """Latest messages of one direction."""
 
-    __slots__ = ("bytes", "kept", "minutes")
+    __slots__ = ("bytes", "kept")
 
     def __init__(self) -> None:
-        self.minutes: deque[tuple[int, int]] = deque(maxlen=HOUR_MIN)
-        """(minute, bytes) pairs, oldest first; minutes without traffic are missing."""
         self.kept: deque[_KeptMessage] = deque()
         self.bytes = 0
-
-    def count(self, minute: int, size: int) -> None:
-        if self.minutes and self.minutes[-1][0] == minute:
-            size += self.minutes.pop()[1]
-        self.minutes.append((minute, size))
 
     def keep(self, one: _KeptMessage) -> None:
         self.kept.append(one)
@@ -106,13 +100,10 @@ class _Direction:
 
 
 class Ledger:
-    """The traffic of one client over all its connections: bytes of the messages, without the overhead of TCP,
-    TLS and the websocket."""
+    """The latest messages of one client over all its connections, and in `traffic` the bytes of all of them."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
-    ) -> None:
-        self._clock, self._wall = clock, wall
+    def __init__(self, traffic: TrafficCounter | None = None, wall: Callable[[], float] = time.time) -> None:
+        self.traffic, self._wall = traffic or TrafficCounter(), wall
         self._out, self._in = _Direction(), _Direction()
         self._numbers = count()
         self._shown: tuple[LoggedMessage, ...] | None = ()
@@ -124,15 +115,6 @@ class Ledger:
         self._note(self._in, frame)
 
     @property
-    def sent_bytes(self) -> int:
-        """Bytes sent in the last 60 minutes, including the current one."""
-        return self._hour(self._out)
-
-    @property
-    def received_bytes(self) -> int:
-        return self._hour(self._in)
-
-    @property
     def messages(self) -> tuple[LoggedMessage, ...]:
         """The latest messages, newest last. Returns the same tuple object until another message is sent or
         received."""
@@ -141,12 +123,7 @@ class Ledger:
             self._shown = tuple(message for _, message in numbered)
         return self._shown
 
-    def _hour(self, way: _Direction) -> int:
-        oldest = int(self._clock() // 60) - HOUR_MIN
-        return sum(size for minute, size in way.minutes if minute > oldest)
-
     def _note(self, way: _Direction, frame: bytes) -> None:
-        way.count(int(self._clock() // 60), len(frame))
         raw = _without_proof(frame) if _kind(frame) == "auth" else frame[:MAX_KEPT_MESSAGE_BYTES]
         way.keep(_KeptMessage(next(self._numbers), self._wall(), len(frame), raw))
         self._shown = None

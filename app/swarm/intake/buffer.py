@@ -54,6 +54,12 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the owner trusted every author: they came in a private swarm."""
 
 
+DOUBTED = "They disagree too often."
+IN_RESERVE = "They wait for their turn."
+OTHER_KINDS = "Your model can't do them yet."
+NOT_NEEDED = "They came late or weren't needed."
+
+
 class PeerBuffer:
     """The peers' checked groups, bounded in groups, bytes and groups per author; when it is full, the author
     with most ready groups loses its oldest. `now_ms` returns the relay's time in Unix milliseconds."""
@@ -90,8 +96,8 @@ class PeerBuffer:
         """Mean duration of this node's rounds in seconds."""
         self.taken = self.taken_last = 0
         """Number of groups trained on in this run (`taken`) and in the latest round (`taken_last`)."""
-        self.authors: set[str] = set()
-        """Keys of the authors of the groups trained on."""
+        self.authors: Counter[str] = Counter()
+        """Number of groups trained on, by their authors' keys."""
         self.vouched: set[str] = set()
         """Keys of authors that the owner trusts, by importing a file of theirs."""
         self.vouches_for_all = False
@@ -205,6 +211,21 @@ class PeerBuffer:
             and not self.records.doubts(recipe, one.key)
             for one, age in zip(self._ready.values(), ages, strict=True)
         )
+
+    def why_unused(self, recipe: Recipe, keys: Iterable[str]) -> dict[str, str]:
+        """Returns sentences that say why nothing was learned from these authors; none for others."""
+        waiting = {one.key for one in self._waiting.values()}
+        return {
+            key: DOUBTED
+            if self.records.doubts(recipe, key)
+            else IN_RESERVE
+            if self._by_author[key]
+            else OTHER_KINDS
+            if key in waiting
+            else NOT_NEEDED
+            for key in keys
+            if not self.authors[key]
+        }
 
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[GroupRecord]:
         """Chooses up to `most` ready groups for a round, plus a person's group if `people` returns True, and

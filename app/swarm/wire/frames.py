@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -15,33 +15,7 @@ from app.swarm.wire.limits import (
     Flaw,
     Refused,
 )
-from app.swarm.wire.protocol import (
-    AskQuestions,
-    AskStats,
-    Auth,
-    Bye,
-    ClassProgress,
-    Erase,
-    Erased,
-    Err,
-    FromClient,
-    FromRelay,
-    HandedOut,
-    Hello,
-    Info,
-    Ok,
-    Pub,
-    Recall,
-    Receipts,
-    RelayNotice,
-    Report,
-    Sample,
-    SampleReply,
-    Stats,
-    Taught,
-    Thanks,
-    Welcome,
-)
+from app.swarm.wire.protocol import FromClient, FromRelay, HandedOut, Info, SampleReply
 
 _HEAD = b'{"t":"pub",'
 
@@ -57,12 +31,10 @@ def _table(types: Iterable[type[msgspec.Struct]]) -> dict[str, msgspec.json.Deco
 _kinds = msgspec.json.Decoder(_Kind)
 
 
-_client = _table((Auth, Pub, Sample, Recall, Report, Receipts, Erase, AskStats, ClassProgress, AskQuestions))
+_client = _table(get_args(FromClient))
 
 
-_relay = _table(
-    (Hello, Welcome, Err, Ok, SampleReply, Stats, Erased, HandedOut, Thanks, Taught, RelayNotice, Bye)
-)
+_relay = _table(get_args(FromRelay))
 
 
 _items = msgspec.json.Decoder(Envelope)

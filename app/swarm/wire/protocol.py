@@ -45,9 +45,12 @@ CLASS = "class"
 lists it only if the owner joined as a student."""
 QUESTIONS = "questions"
 """The teacher of this class hands out a question set. A client lists it only with CLASS."""
+RESTING = "resting"
+"""The teacher of this class sees which models rest. A client lists it only with CLASS."""
 RECEIPTS, LESSONS = "receipts", "lessons"
 """Receipts for groups that were trained on, and for families that a lesson of an author's answers taught."""
-CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS, QUESTIONS)
+CAPABILITIES = (ZLIB, STATS_SUB, ERASE, RECEIPTS, LESSONS, PEOPLE, ARCHIVE, CLASS, QUESTIONS, RESTING)
+OF_A_CLASS = (CLASS, QUESTIONS, RESTING)
 MAX_CLASS_FAMILIES = 256
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -173,6 +176,12 @@ class ClassProgress(_FromClient, frozen=True, kw_only=True, tag="progress"):
     round: Count
     share: Share
     families: Annotated[dict[FamilyName, Share], msgspec.Meta(max_length=MAX_CLASS_FAMILIES)] = {}
+
+
+class Rest(_FromClient, frozen=True, kw_only=True, tag="rest"):
+    """Says that the model rests, or that it learns again. Only in a class."""
+
+    on: bool
 
 
 class AskQuestions(_FromClient, frozen=True, kw_only=True, tag="questions"):
@@ -317,7 +326,9 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     policies: Annotated[tuple[Text, ...], msgspec.Meta(max_length=16)] = ()
 
 
-FromClient = Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress | AskQuestions
+FromClient = (
+    Auth | Pub | Sample | Recall | Report | Receipts | Erase | AskStats | ClassProgress | Rest | AskQuestions
+)
 FromRelay = (
     Hello | Welcome | Err | Ok | SampleReply | Stats | Erased | HandedOut | Thanks | Taught | RelayNotice | Bye
 )

@@ -16,7 +16,7 @@ import msgspec
 
 from app.common import signing
 from app.swarm.wire.limits import Flaw, Refused
-from app.swarm.wire.protocol import CAPABILITIES, CLASS, QUESTIONS, Auth, Hello, highest_common_version
+from app.swarm.wire.protocol import CAPABILITIES, OF_A_CLASS, Auth, Hello, highest_common_version
 
 _RELAY = b"shoal-relay-v1\0"
 _HELLO = b"shoal-hello-v1\0"
@@ -88,9 +88,7 @@ def sign_in(
         pk=signing.public_key(seed).hex(),
         sig=signing.sign(seed, auth_bytes(hello)).hex(),
         proto=highest_common_version(hello.proto),
-        caps=tuple(
-            cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap not in (CLASS, QUESTIONS))
-        ),
+        caps=tuple(cap for cap in CAPABILITIES if cap in hello.caps and (obeys or cap not in OF_A_CLASS)),
         client=client,
         pow=pow,
         invite=invite,

@@ -182,6 +182,8 @@ class Actions:
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
     choices: Choices
+    rejoin: Callable[[], None] = lambda: None
+    """Tries the relay of a lesson that has ended."""
     skip: Callable[[], None] = lambda: None
     """Skips the rest of the placement and starts learning."""
     learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None

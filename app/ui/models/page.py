@@ -41,6 +41,8 @@ class Models(Page):
         self._reading = Label(tr("Looking at what you have."), "soft")
         self._here, self._there = ModelSection(tr("On this computer")), ModelSection(tr("Available"))
         self._others = ModelSection(tr("Downloaded by other apps"))
+        for section in (self._here, self._others, self._there):
+            section.hide()  # until it has rows; shown for a moment, it would push those below away
         self._rows: dict[str, ModelRow] = {}
         self._door = DoorCard(theme, actions)
         self._left = Label("", "soft", wrap=True)
@@ -84,7 +86,7 @@ class Models(Page):
             return
         holdings = view.models
         library = holdings.library if holdings is not None else None
-        for part in (self._stat_row, self._here, self._others, self._there, self._source, self._door):
+        for part in (self._stat_row, self._source, self._door):
             part.setVisible(library is not None)
         self._problem.tell(holdings.problem if holdings is not None else "")
         self._said.tell(holdings.said if holdings is not None else "")

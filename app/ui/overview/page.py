@@ -262,7 +262,8 @@ class Overview(Page):
         self._welcome.setVisible(fresh)
         for part in (self.title, self._curve, self._stat_row):
             part.setVisible(not fresh)
-        self._foot.setVisible(not fresh and bool(view.news))
+        brought = words.learned_sentence(view.today.learned)
+        self._foot.setVisible(not fresh and bool(brought or view.news))
         self._now.setVisible(not fresh and not lacking and view.problem is None)
         name = tr(words.model_name(view))
         self._model.setVisible(bool(name) and not fresh)
@@ -276,7 +277,7 @@ class Overview(Page):
         self._now.show_view(view, now)
         self._curve.show_view(view)
         self._say_stats(view, now)
-        self._foot.say(translated(view.news, most=2))
+        self._foot.say(f"{brought} {translated(view.news, most=1 if brought else 2)}".strip())
         self._device.say(words.device(view))
         self._device.setToolTip(words.why_device(view))
 

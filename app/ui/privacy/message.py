@@ -56,6 +56,7 @@ def meaning(message: LoggedMessage) -> str:
         "erase": tr("asks the relay to delete its answers"),
         "erased": tr("the relay deleted its answers"),
         "progress": tr("tells the teacher how far it is"),
+        "rest": tr("tells the teacher whether it's learning"),
         "questions": tr("asks for the teacher's questions"),
         "handout": tr("the teacher's questions"),
         "notice": tr("a word from the relay"),

@@ -145,8 +145,7 @@ def shared_summary(view: View) -> tuple[str, str]:
         answer = tr("No puzzle answers yet")
         why = tr("It signed in to {relay} with the made-up name {name}.", **where)
     else:
-        sent = size(swarm.bytes_per_hour or 0)
-        answer = tr("Puzzle answers, {size} in the last hour", size=sent)
+        answer = tr("Puzzle answers, {size} in the last hour", size=size(swarm.bytes_per_hour))
         why = tr("As text, to {relay}, signed with the made-up name {name}.", **where)
     return answer, " ".join(filter(None, (why, words.meeting_point(swarm))))
 

@@ -24,6 +24,7 @@ from app.node.record.records import Round
 from app.node.record.snapshot import SwarmView
 from app.node.rules.preferences import Preferences, check
 from app.sapo.sets.question_set import OWNERS_PREFIX
+from app.swarm.client.places import forget_classes
 from app.ui.language.texts import tr
 from app.ui.process.node import NodeProcess
 from app.ui.process.past import HistoryReader
@@ -135,10 +136,16 @@ class Control(QObject):
         """Sets "alone" or "others", now if a node runs, else for its next start. Raises OSError."""
         self._choices.put("company", company)
         self._invite = ""
+        if company == "alone":
+            forget_classes(self._home)
         if self._link.wanted:
             self._launch()
         else:
             self._change(solo=company == "alone", swarm=None)
+
+    def rejoin(self) -> None:
+        """Tries the relay of a lesson that had ended."""
+        self._link.renew()
 
     def contribute(self, on: bool) -> None:
         """Turns learning while nobody uses the computer on or off. On ends every pause; off also pauses."""

@@ -152,6 +152,7 @@ def run(
     single = Single(home)
     if not single.taken:
         if single.raise_other(join or link or application.first_link()):
+            print(tr("Shoal is open already. Its window comes to the front."), file=sys.stderr, flush=True)
             return 0
         return _refuse(tr("Another Shoal uses {home} and doesn't answer. Quit it and start again.", home=home))
     if not single.listens:

@@ -17,7 +17,7 @@ from app.node.data.question_sets import SET_SUFFIXES, KeptSet
 from app.node.models.skills import known_skills
 from app.node.record.errors import DiskFullError
 from app.sapo.sets import templates
-from app.sapo.sets.encodings import MAX_BYTES
+from app.sapo.sets.bounds import MAX_BYTES
 from app.sapo.sets.question_set import QuestionSet, Row, SetError, encode
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr, translated

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from app.node.models.skills import KnownSkill
-from app.sapo.sets.question_set import MAX_TRUTH, Row
+from app.sapo.sets.bounds import MAX_TRUTH
+from app.sapo.sets.question_set import Row
 from app.ui.language.texts import tr
 from app.ui.theme import Theme
 from app.ui.widgets.pieces import field

@@ -14,12 +14,11 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.node.data import question_sets
 from app.sapo.sets import checks, tables
 from app.sapo.sets.amending import amended
+from app.sapo.sets.bounds import MAX_INSTRUCTION, MAX_NAME
 from app.sapo.sets.checks import Check, Rule
 from app.sapo.sets.columns import Chosen, Reading
 from app.sapo.sets.encodings import ENCODINGS
 from app.sapo.sets.question_set import (
-    MAX_INSTRUCTION,
-    MAX_NAME,
     ROUGH_CURVE_QUESTIONS,
     QuestionSet,
     SetError,

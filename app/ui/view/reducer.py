@@ -24,6 +24,7 @@ from app.node.record.snapshot import FamilyView, Ruling, Snapshot
 from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import is_owners_set
 from app.ui.language.texts import family_titles, tr
+from app.ui.view.learned import learned_today
 from app.ui.view.view import NodeStatus, Step, Today, View, for_model
 
 WINDOW = 20
@@ -202,12 +203,14 @@ def today(rounds: Sequence[Round], now: float) -> Today:
     """Returns counts since local midnight, including rounds from the future (a clock set back)."""
     day = localtime(now)
     midnight = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
-    solved = answered = count = 0
-    for row in reversed(rounds):
-        if row.at < midnight:
-            break
-        solved, answered, count = solved + row.solved, answered + row.answered, count + 1
-    return Today(solved=solved, answered=answered, rounds=count)
+    before = next((at for at in range(len(rounds), 0, -1) if rounds[at - 1].at < midnight), 0)
+    some = rounds[before:]
+    return Today(
+        solved=sum(row.solved for row in some),
+        answered=sum(row.answered for row in some),
+        rounds=len(some),
+        learned=learned_today(some),
+    )
 
 
 def merge_groups(new: Sequence[GroupRow], old: Sequence[GroupRow]) -> tuple[GroupRow, ...]:

@@ -22,6 +22,7 @@ from app.node.record.snapshot import FamilyView, Ruling, SwarmView
 from app.node.record.snapshot import Phase as Step
 from app.sapo.questions import Coordinates
 from app.ui.language.texts import tr
+from app.ui.view.learned import LearnedToday
 from engines.contract import EngineInfo
 
 
@@ -196,6 +197,7 @@ class Today(Value, frozen=True):
     solved: int = 0
     answered: int = 0
     rounds: int = 0
+    learned: LearnedToday = LearnedToday()
 
 
 class ModelState(Value, frozen=True):

@@ -13,8 +13,9 @@ from app.models.catalogue import title
 from app.node.record.reasons import Reason
 from app.node.record.snapshot import Ruling, SwarmView
 from app.sapo.families import FAMILIES
-from app.ui.language.texts import number, span, tr, translated
+from app.ui.language.texts import counted, family_titles, number, percent, span, tr, translated
 from app.ui.view import engine_words
+from app.ui.view.learned import LearnedToday
 from app.ui.view.view import NodeStatus, Step, View
 
 _OPEN_STATES = (NodeStatus.LEARNING, NodeStatus.STARTING)
@@ -265,3 +266,22 @@ def meeting_point_to_be() -> str:
     return tr(
         "No swarm here yet? Then this computer becomes the meeting point: it opens a port to your network."
     )
+
+
+def learned_sentence(learned: LearnedToday) -> str:
+    """Returns what others' answers brought today, and how sure that is; empty without answers of others."""
+    if not learned.answers or not learned.authors:
+        return ""
+    first, others, what = learned.authors[0], len(learned.authors) - 1, number(learned.answers)
+    whose = counted("{name} and {n} other", "{name} and {n} others", others, name=first) if others else first
+    said = tr("Learned from {answers} answers of {whose} today.", answers=what, whose=whose)
+    if not learned.better:
+        return f"{said} {tr('It is too early to tell what they bring.')}"
+    family, before, now = learned.better[0]
+    brought = tr(
+        "Surely better since: {family}, {before} → {now} right.",
+        family=family_titles([family])[0],
+        before=percent(before),
+        now=percent(now),
+    )
+    return f"{said} {brought}"

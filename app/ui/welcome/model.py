@@ -43,12 +43,13 @@ class ModelStep(QWidget):
     def __init__(self, theme: Theme, actions: Actions, go_on: Act, back: Act) -> None:
         super().__init__()
         self._actions, self._go_on = actions, go_on
-        self._fits = Label("", "soft", wrap=True)
+        self._fits, self._speed = Label("", "soft", wrap=True), ""
         self._models = OptionGroup(tr("Model"))
         starter = tr("Built in. Only solves puzzles. Gets visibly better within minutes, on any computer.")
         larger = tr("Talks and knows more. Learns slower. Download one, or use one you have.")
         self._models.add(STARTER, Option(theme, tr("Starter (recommended)"), starter))
         self._models.add(LARGER, Option(theme, tr("A bigger model"), larger))
+        self._models.chosen.connect(lambda _: self._show_choice())
         self._on = button(tr("Continue"), self._go, "large")
         title, about = tr("Which model should learn?"), tr("You can change this any time.")
         buttons = row(button(tr("Back"), back, "second"), self._on, 1, gap=10)
@@ -62,7 +63,14 @@ class ModelStep(QWidget):
     def show_view(self, view: View) -> None:
         library = view.models.library if view.models is not None else None
         model = library.find(STARTER) if library is not None else None
-        self._fits.tell(model_words.fits_here(model, library) if model is not None and library else "")
+        self._speed = model_words.fits_here(model, library) if model is not None and library else ""
+        self._show_choice()
+
+    def _show_choice(self) -> None:
+        """Shows the starter's speed beside the starter alone, and where the button leads."""
+        starter = self._models.value == STARTER
+        self._fits.tell(self._speed if starter else "")
+        self._on.setText(tr("Continue") if starter else tr("See the models"))
 
     def _go(self) -> None:
         if self._models.value == LARGER:

@@ -96,6 +96,7 @@ class IntroStep(QWidget):
             shown.setStretch(at, 1)
         inside = column(
             row(Picture(theme, "mark", "own", 72, 60), 1),
+            Label(step_text(1, 3), "faint"),
             title,
             lead,
             Bend(self._on, alone, table, 1, gap=10),
@@ -103,7 +104,7 @@ class IntroStep(QWidget):
             gap=18,
             margins=(STEP_SIDE, 34, STEP_SIDE, 32),
         )
-        inside.insertSpacing(5, 12)
+        inside.insertSpacing(6, 12)
         inside.insertStretch(0, 2)
         inside.addStretch(3)
         self.setLayout(inside)
@@ -128,7 +129,7 @@ class CompanyStep(QWidget):
         self._options.add(FIND, Option(theme, tr("With others on this network"), find))
         invited = Option(
             theme,
-            tr("With an invite"),
+            tr("With an invite or six words"),
             tr("Joins the swarm you were invited to. Only puzzle answers are shared, as plain text."),
         )
         go = tr("Start learning")

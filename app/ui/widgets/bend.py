@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QSizePolicy
 
-from app.ui.widgets.pieces import Card, Elided, Item, Label, column, filled, row
+from app.ui.widgets.pieces import Card, Elided, Fitted, Item, column, filled, row
 
 
 class Bend(QHBoxLayout):
@@ -83,9 +83,9 @@ class Stat(Card):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption", wrap=True),
+            Fitted("", "caption"),
             Elided("", "figure"),
-            Label("", "faint", wrap=True),
+            Fitted("", "faint"),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)

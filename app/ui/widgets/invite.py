@@ -87,8 +87,8 @@ def saving_error(error: OSError) -> str:
 def class_words() -> str:
     """Returns the sentence that says what joining a class means."""
     return tr(
-        "This is a class. Its teacher sees your model's made-up name and skills, and can pause it. Your files "
-        "and your own name stay with you."
+        "This is a class. Its teacher sees your model's made-up name, its skills and whether it's learning, "
+        "and can pause it. Your files and your own name stay with you."
     )
 
 

@@ -25,7 +25,7 @@ from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
 from app.swarm.client.receipts import ReceiptCounter
-from app.swarm.client.status import ConnectionStatus
+from app.swarm.client.status import ConnectionStatus, Ledger
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import IntakeResult
 from app.swarm.intake.reasons import IntakeReason
@@ -317,7 +317,7 @@ def test_groups_that_waited_are_here_again_in_the_same_swarm(swarm: str, waits: 
 def telling_reporter(folder: Path) -> tuple[SwarmReporter, list[str]]:
     """A reporter, and the sentences that it says."""
     told: list[str] = []
-    reporter = SwarmReporter(folder, RECIPES["default"], ReceiptCounter(folder))
+    reporter = SwarmReporter(folder, RECIPES["default"], ReceiptCounter(folder), Ledger())
     reporter.open(
         lambda event: told.append(event.sentence) if isinstance(event, NodeNote) else None, lambda view: None
     )

@@ -27,6 +27,7 @@ from app.swarm.client.client import Client
 from app.swarm.client.connection import ConnectionEnded, connect
 from app.swarm.client.outbox import Outbox
 from app.swarm.client.receipts import ReceiptCounter
+from app.swarm.client.status import Ledger
 from app.swarm.invite.discovery import lan_address
 from app.swarm.invite.invite import Invite, parse
 from app.swarm.invite.private import PrivateSwarm
@@ -154,7 +155,7 @@ def test_the_link_that_the_window_shows_is_good_on_other_computers(
         hosting = await Hosting.start(tmp_path, private=private, lan=True)
         try:
             # as if it had not joined by a token: it shows a link, which greet completes by the six words
-            reporter = SwarmReporter(tmp_path, RECIPES["default"], ReceiptCounter(tmp_path))
+            reporter = SwarmReporter(tmp_path, RECIPES["default"], ReceiptCounter(tmp_path), Ledger())
             here = Client([hosting.own], ANN, Outbox(tmp_path / "ann.db"), memory=tmp_path / "ann.json")
             status = msgspec.structs.replace(
                 here.status, connected=True, url=hosting.own.url, relay=hosting.own.relay

@@ -117,7 +117,7 @@ def body(frame: bytes) -> bytes:
 
 
 def test_nothing_of_a_set_is_on_the_wire(tmp_path: Path) -> None:
-    relay = Relay("--class")
+    relay = Relay("--host", "127.0.0.1", "--class")
     relay.start()
     bench = Bench(tmp_path)
     bench.sets = [question_sets.add(bench.home, MADE).file]
@@ -181,7 +181,18 @@ def private_swarm() -> Iterator[list[Invite]]:
     """A relay of a private swarm, and the invite of those who know its words."""
     words = new_words()
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "relay", "--port", "0", "--private", "--class"],
+        [
+            sys.executable,
+            "-m",
+            "app.cli",
+            "relay",
+            "--port",
+            "0",
+            "--private",
+            "--host",
+            "127.0.0.1",
+            "--class",
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SHOAL_PRIVATE": words},
         stdout=subprocess.PIPE,
@@ -279,7 +290,7 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
     """Three pupils over a real relay: one adds the set and learns it, one declines, one only looks."""
     file = tmp_path / "set.json"
     file.write_bytes(encode(MADE))
-    relay = Relay("--class", "--questions", str(file))
+    relay = Relay("--host", "127.0.0.1", "--class", "--questions", str(file))
     relay.start()
     invite = Invite(url=relay.url, relay=relay.relay, room="class")
     homes = []

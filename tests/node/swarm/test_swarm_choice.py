@@ -13,7 +13,7 @@ import pytest
 
 from app.node.swarm import choice as swarm_choice
 from app.node.swarm.choice import choose, find_or_host, last_relay, older_relay, on_a_network
-from app.swarm.client.places import KnownRelays
+from app.swarm.client.places import KnownRelays, forget_classes
 from app.swarm.invite.discovery import Advert, DiscoveryError, FoundRelay, advertise, find, lan_address
 from app.swarm.invite.invite import Invite, invite_from_text
 from app.swarm.invite.private import PrivateSwarm
@@ -45,6 +45,18 @@ def test_then_the_relay_of_last_time_if_it_can_be_there() -> None:
     assert (moved.source, moved.invites) == ("remembered", (MOVED, HOME))
     elsewhere = choose(remembered=HOME, reached=True, found=seen(MOVED))
     assert (elsewhere.source, elsewhere.invites) == ("remembered", (HOME,)), "it is where it was"
+
+
+def test_a_pupil_waits_for_the_class_until_it_is_left(tmp_path: Path) -> None:
+    pupil, moved = (msgspec.structs.replace(one, room="class") for one in (HOME, MOVED))
+    assert choose(remembered=pupil, reached=False, found=seen(OTHER)).invites == (pupil,)
+    assert choose(remembered=pupil, reached=False, found=seen(MOVED)).invites == (moved, pupil)
+    known = KnownRelays(tmp_path / "relays.json")
+    known.remember(OTHER.url, KEPT, "shoal")
+    known.remember(HOME.url, KEPT, "shoal", obeys=True)
+    assert last_relay(tmp_path) == msgspec.structs.replace(pupil, relay=KEPT)
+    forget_classes(tmp_path)
+    assert last_relay(tmp_path) == msgspec.structs.replace(OTHER, relay=KEPT)
 
 
 def test_then_one_on_this_network_then_one_of_our_own() -> None:

@@ -26,6 +26,7 @@ from app.swarm.wire.protocol import (
     Recall,
     Receipts,
     Report,
+    Rest,
     Sample,
     WantedQuestions,
 )
@@ -73,7 +74,7 @@ NOT_INVITED, FORGED = Refused(Flaw.NOT_INVITED, "no"), Refused(Flaw.BAD_SIGNATUR
         (RECALL, Facts(), Code.UNSUPPORTED, None),
         (Receipts(), Facts(), Code.UNSUPPORTED, None),
         (AskStats(subscribe=True), Facts(), Code.UNSUPPORTED, None),
-        (PROGRESS, Facts(), Code.UNSUPPORTED, None),
+        *((frame, Facts(), Code.UNSUPPORTED, None) for frame in (PROGRESS, Rest(on=True))),
         (AskQuestions(), NEW, Code.UNSUPPORTED, None),
         (PROGRESS, but(wait_s=1.0), None, None),
         (Receipts(), but(treatment="shadowed"), None, None),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -47,7 +49,8 @@ from app.swarm.wire.protocol import (
 from app.swarm.wire.signin import sign_in
 from tests.relay.page.test_page import Reader
 from tests.relay.talking import Relay, running, town
-from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox
+from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox, until
+from tests.swarm.relays import running as client
 
 A, B, C = (bytes([n]) * 32 for n in (1, 2, 3))
 INVITE = parse("shoal://join/ws/192.168.1.9:8777?room=class")
@@ -235,13 +238,25 @@ def test_elsewhere_there_is_no_class() -> None:
 @pytest.fixture
 def school(tmp_path: Path) -> Iterator[dict[str, str]]:
     relay = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "relay", "--class", "--port", "0", "--state", str(tmp_path)],
+        [
+            sys.executable,
+            "-m",
+            "app.cli",
+            "relay",
+            "--class",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--state",
+            str(tmp_path),
+        ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     assert relay.stdout is not None
-    yield json.loads(relay.stdout.readline())
+    yield {**json.loads(relay.stdout.readline()), "pid": str(relay.pid)}
     relay.terminate()
     relay.communicate()
 
@@ -280,7 +295,17 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
         await until(lambda: ann.status.learning is False)
         assert bob.status.learning is None, "who did not join as one of a class is not told"
         get(page.replace("/page", "/learning"), b"run=1")
-        await until(lambda: ann.status.learning is True)
+        await until(lambda: ann.status.learning is True and "<small>learning" in get(page))
+        ann.rest(True)
+        await until(lambda: "taking a break" in get(page))
+        names, who, people = page.replace("/page", "/names"), node_name(ANN.key), tmp_path / "class-names.json"
+        assert "Ann &amp; &lt;b&gt;" in get(names, f"{who}=Ann+%26+%3Cb%3E&x=y".encode())
+        assert json.loads(people.read_text()) == {who: "Ann & <b>"} and people.stat().st_mode & 0o077 == 0
+        assert 'value="Ann &amp; &lt;b&gt;"' in get(names)
+        get(names, f"{who}=".encode())
+        assert json.loads(people.read_text()) == {}
+        tasks[0].cancel()
+        await until(lambda: re.search(r"away since \d\d:\d\d", get(page)))
         for task in tasks:
             task.cancel()
 
@@ -298,7 +323,24 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
         get(page.replace("/page", "/learning"), b"run=2")
 
 
-@pytest.mark.parametrize(("options", "let_in"), [(("--class",), 33), ((), 10)])
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the relay by SIGTERM")
+def test_a_lesson_ends_with_its_relay_and_is_not_tried_again(school: dict[str, str], tmp_path: Path) -> None:
+    async def lesson() -> None:
+        async with (
+            client(tmp_path, [school["invite"]]) as (ann, links),
+            client(tmp_path, [school["url"]], BOB) as (bob, _),
+        ):
+            await until(lambda: ann.status.connected and bob.status.connected)
+            os.kill(int(school["pid"]), signal.SIGTERM)
+            await until(lambda: ann.status.lesson_over and not bob.status.connected)
+            await asyncio.sleep(0.1)
+            assert links[-1].sentence == "The lesson has ended." and ann.status.next_try_s is None
+            assert ann.status.in_class and not bob.status.lesson_over, "who is no pupil waits for the relay"
+
+    asyncio.run(lesson())
+
+
+@pytest.mark.parametrize(("options", "let_in"), [(("--class", "--host", "127.0.0.1"), 33), ((), 10)])
 def test_thirty_three_pupils_behind_one_school_address(options: tuple[str, ...], let_in: int) -> None:
     """Each counts for itself, as a key; at a relay that is no class ten new keys an hour still come from one
     address."""

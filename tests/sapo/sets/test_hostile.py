@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from app.node.data import question_sets
 from app.sapo.sets import tables
 from app.sapo.sets.amending import amended
+from app.sapo.sets.bounds import MAX_GRID_ROWS
 from app.sapo.sets.checks import Check, Rule, score_answer
 from app.sapo.sets.columns import Chosen, find_columns
-from app.sapo.sets.grid import MAX_GRID_ROWS, read_grid
+from app.sapo.sets.grid import read_grid
 from app.sapo.sets.question_set import (
     QuestionSet,
     Row,

@@ -19,9 +19,9 @@ from app.sapo.probe import probe_questions
 from app.sapo.questions import Coordinates, draw, generate, make
 from app.sapo.scoring.sandbox import Sandbox
 from app.sapo.sets import templates
+from app.sapo.sets.bounds import MAX_ROWS
 from app.sapo.sets.checks import Check, Rule, guess_rule, score_answer
 from app.sapo.sets.question_set import (
-    MAX_ROWS,
     QuestionSet,
     Row,
     SetError,

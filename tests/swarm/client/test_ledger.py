@@ -23,22 +23,6 @@ from tests.swarm.relays import ANN, BOB, Relay, group, running, until
 STATS = b'{"t":"stats","peers":2}'
 
 
-def test_an_hour_is_counted_minute_by_minute() -> None:
-    now = [30.0]
-    ledger = Ledger(clock=lambda: now[0])
-    for minute in range(90):
-        now[0] = 60.0 * minute
-        ledger.record_sent(b"x" * 10)
-        ledger.record_received(STATS)
-        ledger.record_received(STATS)
-    assert (ledger.sent_bytes, ledger.received_bytes) == (600, 120 * len(STATS))
-    now[0] += 30 * 60
-    assert ledger.sent_bytes == 300
-    now[0] += 30 * 60
-    assert ledger.sent_bytes == ledger.received_bytes == 0
-    assert len(ledger.messages) == MAX_MESSAGES
-
-
 def test_what_was_sent_is_not_pushed_out_by_what_comes() -> None:
     ledger = Ledger(wall=lambda: 5.0)
     assert not ledger.messages
@@ -105,8 +89,6 @@ def test_a_clients_messages_are_told_without_what_opens_the_swarm(tmp_path: Path
             auth = json.loads(told[1].text)
             assert auth["invite"] == HIDDEN and auth["pk"] == BOB.key.hex() and len(auth["sig"]) == 128
             assert token not in repr(told) and token.encode() not in msgspec.json.encode(told)
-            assert bob.ledger.sent_bytes == sum(one.size for one in told if one.outgoing)
-            assert bob.ledger.received_bytes >= sum(one.size for one in told if not one.outgoing)
 
     try:
         asyncio.run(story())

@@ -15,7 +15,11 @@ from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 from app.swarm.intake.buffer import (
+    DOUBTED,
+    IN_RESERVE,
     MAX_WAITING_PER_FAMILY,
+    NOT_NEEDED,
+    OTHER_KINDS,
     WAITING_BYTES,
     PeerBuffer,
     WaitingGroups,
@@ -144,12 +148,29 @@ def test_groups_of_other_families_wait_until_the_node_trains_on_them() -> None:
     first, second, *_ = buffer.waiting_groups()
     buffer.count_taught([first.id, "displaced meanwhile"])
     assert buffer.learned_from("lcm") == [first] and buffer.learned_from("dice") == []
-    assert buffer.taken == 1 and buffer.authors == {"ann"} and len(buffer.waiting_groups()) == 4
+    assert buffer.taken == 1 and buffer.authors == {"ann": 1} and len(buffer.waiting_groups()) == 4
     buffer.count_taught([first.id, second.id])
     assert buffer.learned_from("lcm") == [second], "it thanks for each only once"
     assert buffer.times_taught == {first.id: 2, second.id: 1} and buffer.taken == 2
     buffer.set_trained_families(["gcd", "lcm"])
     assert not buffer.waiting_groups() and take_all(buffer) == [], "taught, or too old for a round"
+
+
+def test_who_taught_nothing_has_a_reason() -> None:
+    buffer = PeerBuffer(clock())
+    buffer.set_trained_families(["gcd"])
+    buffer.add(checked(0, "used"))
+    assert len(take_all(buffer)) == 1
+    buffer.settle_used()
+    for number, (who, family) in enumerate(
+        (("liar", "gcd"), ("hard", "lcm"), ("next", "gcd"), ("used", "gcd")), 1
+    ):
+        assert buffer.add(checked(number, who, family=family))
+    for _ in range(8):
+        buffer.records.record_use("liar", 0, 8)
+    why = buffer.why_unused(RECIPES["default"], ["used", "liar", "hard", "next", "gone"])
+    assert why == {"liar": DOUBTED, "hard": OTHER_KINDS, "next": IN_RESERVE, "gone": NOT_NEEDED}
+    assert buffer.authors == {"used": 1}
 
 
 def test_what_waits_outlasts_the_node_for_a_day() -> None:

@@ -34,6 +34,7 @@ FROM_CLIENT = [
     protocol.Receipts(lessons=(protocol.LessonReceipt(author=ID, family="gcd", sig=SIG),)),
     protocol.AskStats(subscribe=True),
     protocol.ClassProgress(round=3, share=0.5, families={"gcd": 0.25}),
+    protocol.Rest(on=True),
     protocol.AskQuestions(),
 ]
 FROM_RELAY = [

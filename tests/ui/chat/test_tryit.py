@@ -306,10 +306,12 @@ def test_the_first_minute(qtbot: QtBot, first: Overview, asked: list[object]) ->
     page = first
     said = texts(page)
     assert "a single network connection" in said and "Never your files" in said and "No account" in said
+    assert "Step 1 of 3" in said
     press(qtbot, page, "Set it up")
     assert "Starter: Fits" in texts(page) and "Step 2 of 3" in texts(page)
     press(qtbot, page, "A bigger model")
-    press(qtbot, page, "Continue")
+    assert "Starter: Fits" not in texts(page), "that is another model's figure"
+    press(qtbot, page, "See the models")
     assert asked.pop() == "models", "which are looked at where their size and fit are told"
     press(qtbot, page, "Starter (recommended)")
     press(qtbot, page, "Continue")
@@ -324,7 +326,7 @@ def test_company_is_a_choice(qtbot: QtBot, first: Overview, asked: list[object])
     press(qtbot, page, "Continue")
     press(qtbot, page, "With others on this network")
     press(qtbot, page, "Start learning")
-    press(qtbot, page, "With an invite")
+    press(qtbot, page, "With an invite or six words")
     press(qtbot, page, "Start learning")
     assert "There is no address here" in texts(page) and asked == [("learn", "others")]
     page._welcome._company._invite.setText("wss://example.org")

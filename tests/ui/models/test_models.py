@@ -29,7 +29,7 @@ from app.node.data.library import ModelEntry
 from app.node.models.result import read
 from app.ui.frame.frame import ModelActions
 from app.ui.models.control import INTO_OLLAMA, ModelControl
-from app.ui.models.page import Models
+from app.ui.models.page import Models, ModelSection
 from app.ui.models.row import ModelRow
 from app.ui.process.control import Control
 from app.ui.process.job import Job
@@ -106,6 +106,27 @@ def test_rows_are_never_drawn_squeezed(qtbot: QtBot, page: Models) -> None:
     assert all(height >= wanted for height, wanted in painted.heights), painted.heights
 
 
+def test_nothing_moves_while_somebody_aims(page: Models) -> None:
+    """A section without rows was shown and hidden at every second, and pushed the others to and fro."""
+
+    class Moved(QObject):
+        seen: list[str] = []  # noqa: RUF012
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() is QEvent.Type.Move and isinstance(watched, ModelRow | ModelSection):
+                self.seen.append(type(watched).__name__)
+            return False
+
+    look(page, views.holdings(fetch=None, queue=()))
+    for _ in range(4):
+        QApplication.processEvents()
+    moved = Moved()
+    QApplication.instance().installEventFilter(moved)
+    look(page, views.holdings(fetch=None, queue=()))
+    QApplication.instance().removeEventFilter(moved)
+    assert not moved.seen
+
+
 def test_everything_is_said(page: Models) -> None:
     look(page, views.holdings())
     said = texts(page)
@@ -122,7 +143,7 @@ def test_everything_is_said(page: Models) -> None:
         "40 rounds learned, 20.0 MB",
         "about 380 rounds an hour",
         "about 90 rounds an hour",
-        "Comes with Shoal. Tiny",
+        "Comes with Shoal. For puzzles alone",
         "It can begin with: Sums, Greatest common divisor.\nToo hard yet: Least common multiple.",
     ):
         assert words in said
@@ -145,6 +166,7 @@ def test_nothing_is_fetched_without_a_yes(qtbot: QtBot, page: Models, asked: lis
     press(qtbot, page, "Download: Qwen3 0.6B")
     said = texts(page)
     assert "from huggingface.co?" in said and "sees your IP address and the model's name" in said
+    assert "Here it learns about 90 rounds an hour." in said, "before it is downloaded"
     assert asked == []
     press(qtbot, page, "Not now")
     assert asked == [] and "from huggingface.co?" not in texts(page)

@@ -81,8 +81,11 @@ def test_a_second_start_raises_the_first_window_and_hands_it_its_link(
             [sys.executable, "-m", "app.cli", "window", "--home", str(tmp_path), link],
             env=environment,
             cwd=ROOT,
+            capture_output=True,
+            text=True,
         )
     assert second.returncode == 0 and heard.args == [link]
+    assert second.stderr == "Shoal is open already. Its window comes to the front.\n"
     first.release()
 
 

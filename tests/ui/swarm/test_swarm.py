@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import msgspec
 from PySide6.QtWidgets import QApplication, QPushButton
+from rich.console import Console
 
-from app.node.record.snapshot import Peer
+from app.node.record.snapshot import Peer, SwarmView
+from app.node.terminal.terminal import swarm_panel
 from app.swarm.identity.identity import node_name
-from app.ui.swarm.page import SwarmPage
+from app.swarm.intake.buffer import DOUBTED
+from app.ui.privacy.page import shared_summary
+from app.ui.swarm.page import SwarmPage, learned_from, why_nothing
 from app.ui.view.view import View
 from tests.ui import views
-from tests.ui.drawing import shown
+from tests.ui.drawing import shown, texts
 
 NOW = time.time()
 Opened = Callable[..., Any]
@@ -44,6 +49,37 @@ def test_peers_are_a_list_that_can_be_searched(opened: Opened) -> None:
     assert page._count.text() == f"{len(PEERS)} peers shared answers"
     page.show_view(swarm(refused={"seen": 1591, "stale": 2}))
     assert page._stats[2]._meaning.text() == "2 turned away", "what came twice is not"
+
+
+def test_from_whom_it_learned_and_why_not() -> None:
+    used, unused = Peer(name="a", learned=12), Peer(name="b", groups=54, unused=DOUBTED)
+    assert (learned_from(used), learned_from(unused)) == ("12", "0: They disagree too often.")
+    assert why_nothing(SwarmView(peers=(used, unused))) == DOUBTED
+    assert why_nothing(SwarmView(refused={"of another version": 2, "stale": 3})) == "It is too old."
+    assert why_nothing(SwarmView(refused={"of another version": 2})) == why_nothing(SwarmView()) == ""
+
+
+def test_what_left_is_one_figure_everywhere(opened: Opened) -> None:
+    view = swarm(bytes_per_hour=68_049)
+    assert view.swarm is not None
+    page = opened(SwarmPage)
+    page.show_view(view)
+    drawn = Console(width=90, file=StringIO())
+    drawn.print(swarm_panel(view.swarm, 90))
+    assert page._stats[3]._figure.text() == "68.0 kB" and "68.0 kB in the last hour" in shared_summary(view)[0]
+    assert isinstance(drawn.file, StringIO) and "sent 68.0 kB in the last hour" in drawn.file.getvalue()
+
+
+def test_the_end_of_a_lesson_keeps_its_card_and_the_ways_out(opened: Opened, asked: list[object]) -> None:
+    page = opened(SwarmPage)
+    ended = swarm(in_class=True, lesson_over=True, connected=False, sentence="The lesson has ended.")
+    page.show_view(ended)
+    assert "The lesson has ended." in texts(page) and "Not connected" not in texts(page)
+    shown(page)["Join again"].click()
+    shown(page)["Leave the class"].click()
+    assert asked == ["rejoin", "alone"]
+    page.show_view(swarm(in_class=True, connected=False, sentence="No relay is running."))
+    assert "Looking for your class" in texts(page) and "Join again" not in shown(page)
 
 
 def test_how_many_models_own_answers_helped_is_said_unless_thanks_are_off(opened: Opened) -> None:

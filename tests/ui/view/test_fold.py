@@ -4,11 +4,14 @@ import json
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.node.history.history import History
+from app.ui.view.learned import LearnedToday
 from app.ui.view.reducer import Fold, FoldError, today
 from app.ui.view.view import NodeStatus, Step, View
+from app.ui.view.words import learned_sentence
 from tests.ui import views
 
 NOW = time.mktime((2026, 11, 21, 15, 0, 0, 0, 0, -1))
@@ -237,3 +240,11 @@ def test_a_history_and_what_comes_after_it_join() -> None:
     assert fold.view.families == ()
     view = views.learning(40)
     assert len(view.curve) == 5 and view.safe_round == 40 and len(view.families) == 9
+
+
+def test_what_others_brought_today_is_claimed_only_with_evidence() -> None:
+    none, some = LearnedToday(), LearnedToday(answers=1240, authors=("Ann", "Ben", "Cy"))
+    sure = msgspec.structs.replace(some, better=(("gcd", 0.25, 0.75),))
+    said = [learned_sentence(one) for one in (none, some, sure)]
+    assert said[0] == "" and said[1].startswith("Learned from 1\u2009240 answers of Ann and 2 others today.")
+    assert "early" in said[1] and "early" not in said[2] and "25 % → 75 %" in said[2]
