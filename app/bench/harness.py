@@ -154,7 +154,7 @@ def command(*words: str | Path) -> list[str]:
 @contextmanager
 def open_relay(place: Path) -> Iterator[str]:
     """Runs a relay process with its state in `place`; yields its URL."""
-    words = command("relay", "--port", "0", "--state", place / "relay")
+    words = command("relay", "--port", "0", "--no-limits-here", "--state", place / "relay")
     with running(words, place / "relay.log") as relay:
         assert relay.stdout is not None
         if not (line := relay.stdout.readline()):

@@ -185,7 +185,7 @@ def only_puzzles() -> str:
     talker = catalogue.entries()[0]
     return (
         "This model only solves puzzles: try /puzzle. To talk, get a bigger one: "
-        f"{remedy.command(f'models get {talker.short or talker.id}')}"
+        f"{remedy.command(f'models get {talker.short}')}"
     )
 
 

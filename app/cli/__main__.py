@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
-import errno
 import importlib
 import itertools
 import os
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from app.cli import _saying
 from app.cli._terminal import WrongUsage, say
 from app.common.process.streams import plain_streams
 from app.common.process.surroundings import repair_folder_and_streams
@@ -52,9 +52,6 @@ node that keeps learning."""
 FOLDER = Path(__file__).parent
 """Folder with one file per command."""
 
-HOUSE = ("app", "engines")
-"""Packages whose exceptions carry a sentence for the user; all other exceptions are bugs."""
-
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports errors in one sentence instead of printing the usage. Options cannot be
@@ -88,6 +85,7 @@ def _main(arguments: list[str]) -> int:
             return 0
         words = [*arguments[0].split("=", 1), *arguments[1:]] if arguments else []
         if not words or (words[0] == "--home" and len(words) == 2):
+            _saying.folder = words[1] if words else None
             return _open(*words)
         if arguments[0].startswith("--"):
             return _run(*ALONE, *arguments)
@@ -101,7 +99,7 @@ def _main(arguments: list[str]) -> int:
     except Exception as error:
         if os.environ.get("SHOAL_DEBUG"):
             traceback.print_exc()
-        say(f"shoal: {sentence(error)}", sys.stderr)
+        say(f"shoal: {_saying.sentence(error)}", sys.stderr)
         return 1
 
 
@@ -118,10 +116,10 @@ def _open(*home: str) -> int:
             why = f"Qt does not load ({' '.join(str(error).split())[:200]})"
     if not why:
         return _run("window", *home)
-    said, here = f"No window can be shown, because {why}", sys.stderr.isatty()
-    instead = "the view in this terminal opens" if here else "Shoal learns without one"
-    print(f"shoal: {said}; {instead}.", file=sys.stderr, flush=True)
-    return _run(*ALONE, *home, *(["--said", f"{said}."] if here else []))
+    here = sys.stderr.isatty()
+    said = _saying.no_window(why, here)
+    say(f"shoal: {said}", sys.stderr)
+    return _run(*ALONE, *home, *(["--said", _saying.spoken(said)] if here else []))
 
 
 def _run(name: str, *arguments: str) -> int:
@@ -138,6 +136,7 @@ def _run(name: str, *arguments: str) -> int:
             parsed, stray = parser.parse_known_args(arguments)
         if stray:
             parser.error(_stray(stray[0], parser))
+    _saying.folder = getattr(parsed, "home", None)
     from app.common.home import UMASK  # --help needs nothing installed
 
     mask = os.umask(UMASK)
@@ -237,45 +236,6 @@ def overview(everything: bool = False) -> str:
 def _rows(rows: list[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in rows)
     return [f"  {remedy.short_command()} {name:<{width}}  {text}".rstrip() for name, text in rows]
-
-
-def sentence(error: Exception) -> str:
-    """Returns an exception as one sentence for the user: what, why, what to do."""
-    if type(error).__module__.split(".")[0] in HOUSE:
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        where = f" with {error.filename}" if error.filename else ""
-        return f"The system refused{where}: {error.strerror}; {_remedy(error)} and start again."
-    if isinstance(error, MemoryError):
-        return (
-            "This computer's memory is used up; close other programs or take a smaller model, and start again."
-        )
-    if isinstance(error, ModuleNotFoundError):
-        if remedy.installed() and (error.name or "").split(".")[0] not in HOUSE:
-            return (
-                f"This needs {error.name}, which is not part of an installed app's engine: start it in a copy "
-                "of Shoal's source with ./shoal, which installs everything."
-            )
-        how = remedy.reinstall_phrase(", which repairs it")
-        return f"A part of the installation is missing ({error.name}); {how}."
-    frame = traceback.extract_tb(error.__traceback__)[-1:]
-    where = f" at {Path(frame[0].filename).name}:{frame[0].lineno}" if frame else ""
-    return (
-        f"This is a fault in Shoal{where}: {type(error).__name__}: {' '.join(str(error).split())[:300]}; "
-        "nothing saved is lost, and the same command with SHOAL_DEBUG=1 shows what to report."
-    )
-
-
-def _remedy(error: OSError) -> str:
-    return {
-        errno.ENOSPC: "free some space on that disk",
-        errno.EDQUOT: "free some of your quota",
-        errno.EACCES: "check that the file is yours to read and write",
-        errno.EPERM: "check that the file is yours to read and write",
-        errno.EROFS: "choose another place with --home",
-        errno.ENOENT: "check the path",
-        errno.EMFILE: "close other programs",
-    }.get(error.errno or 0, "fix that")
 
 
 def _capital(text: str) -> str:

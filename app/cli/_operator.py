@@ -60,6 +60,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="most open connections",
     )
     parser.add_argument("--no-checks", action="store_true", help="do not score some of the groups again")
+    parser.add_argument(
+        "--no-limits-here",
+        action="store_true",
+        help="no limits for this computer's own connections, for experiments with many nodes",
+    )
 
 
 def add_orders(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +149,7 @@ def rules(args: argparse.Namespace, public: str | None = None) -> Rules:
         checks=not args.no_checks,
         metrics=listener,
         sockets=args.connections,
+        unlimited_here=args.no_limits_here,
         public=public,
     )
 

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
+from app.cli._saying import spoken
 from app.common.process.control import stop_signals, when_input_closes
 from app.common.process.streams import plain_json, plain_text
 
@@ -53,11 +54,12 @@ def confirm(question: str, yes: bool) -> bool:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Prints lines for people, wrapped at words to the terminal's width. Other output has one line each,
-    unless COLUMNS is set for stdout."""
+    """Prints lines for people, in their language and wrapped at words to the terminal's width. Other output has
+    one line each in English, wrapped if COLUMNS is set for stdout."""
     out = sys.stdout if file is None else file
     if out.isatty():
         width = shutil.get_terminal_size().columns
+        text = "\n".join(map(spoken, text.split("\n")))
     else:
         width = int((out is sys.stdout and os.environ.get("COLUMNS")) or 10**6)
     print("\n".join(folded(line, width) for line in text.split("\n")), file=out, flush=True)

@@ -123,7 +123,8 @@ def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
     }
     told = (
         f"{_groups(len(passed))} of {_authors(authors)} on {len(families)} kinds of puzzles. Your model "
-        "learns from them once it knows where it can begin. Nothing is sent."
+        "learns from them once it knows where it can begin: from results, and from work that it has checked. "
+        "It never learns the words of others, so you needn't trust anyone. Nothing is sent."
     )
     return figures, " ".join([told, *why])
 

@@ -18,6 +18,7 @@ from app.common.authorities import system_proxy, without_credentials
 from app.common.process.surroundings import variables_left_out
 from app.desktop import FactRow, Gatherer
 from app.install.launcher import system
+from app.models.catalogue import title
 from app.models.shelf import locate
 from app.swarm.identity.identity import IdentityError
 from app.swarm.identity.storage import public_identity
@@ -221,8 +222,10 @@ def fact_line(row: FactRow) -> str:
 def verdict(findings: DoctorFindings) -> list[str]:
     """Returns lines for people: first whether Shoal can learn here, then what is wrong and how to fix it."""
     if not findings.engine:
-        return [f"Not ready: no engine can run {findings.model} here.", findings.reason]
-    ready = f"{ENGINES[findings.engine.partition('-')[0]].title} can run {findings.model} on this computer."
+        return [f"Not ready: no engine can run {title(findings.model)} here.", findings.reason]
+    ready = (
+        f"{ENGINES[findings.engine.partition('-')[0]].title} can run {title(findings.model)} on this computer."
+    )
     wrong = []
     if (free := int(findings.disk["free_mb"])) < _LITTLE_MB:
         wrong.append(f"Only {free:,} MB of disk space are free at {findings.disk['home']}: free up some.")
@@ -268,7 +271,7 @@ def _show(findings: DoctorFindings) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     cpu, memory, disk = findings.cpu, findings.memory, findings.disk
-    table.add_row("Engine", f"{findings.engine or 'none'} for the model {findings.model}")
+    table.add_row("Engine", f"{findings.engine or 'none'} for the model {title(findings.model)}")
     table.add_row("  why", findings.reason)
     for engine in findings.engines:
         table.add_row(f"  {engine.name}", ("usable: " if engine.usable else "not usable: ") + engine.reason)

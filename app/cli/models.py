@@ -22,7 +22,7 @@ from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.job import Progress
 from app.common.text import in_bytes
-from app.models.catalogue import STARTER, catalogue, find, full_name, nearest
+from app.models.catalogue import STARTER, catalogue, entries, find, full_name, nearest, title
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
@@ -80,13 +80,14 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     for model in library.models:
         if not model.program or model.installed:
             print(_row(model))
+    say(f"\nIn commands, write a name as one word, such as {entries()[1].short}.")
     if any(model.gated and not model.installed for model in library.models):
         say("\n* Its maker asks you to accept a licence first.")
     _list_placed(library)
     _list_elsewhere(library)
     for model in library.models:
         if model.partial is not None and model.partial.sentence:
-            say(f"\n{model.name} was not finished: {model.partial.sentence}")
+            say(f"\n{_shown(model)} was not finished: {model.partial.sentence}")
     if library.orphans:
         kept = sum(row.bytes for row in library.orphans)
         say(f"\nTraining of models that are not here: {in_bytes(kept)} in {home / 'models'}.")
@@ -102,11 +103,17 @@ _NAME = 35
 """Maximum characters of a name in the 80-column list; a longer name has a line to itself."""
 
 
+def _shown(model: ModelEntry) -> str:
+    """Returns the name that people know, if any command takes it."""
+    return model.title if find(model.name) or model.name == STARTER else model.name
+
+
 def _row(model: ModelEntry) -> str:
-    name = model.name if len(model.name) <= _NAME else f"{model.name}\n"
+    shown = _shown(model)
+    name = shown if len(shown) <= _NAME else f"{shown}\n"
     learned = str(model.training.rounds) if model.training else ""
     sizes = [in_bytes(count) if count else "" for count in (model.bytes, model.learning)]
-    begin = f"{name:{_NAME}}" if name == model.name else f"{name}{'':{_NAME}}"
+    begin = f"{name:{_NAME}}" if name == shown else f"{name}{'':{_NAME}}"
     return f"{begin} {sizes[0]:>8} {sizes[1]:>8} {learned:>7} {_pace(model):>7} {_here(model)}"
 
 
@@ -119,9 +126,9 @@ def _list_placed(library: Library) -> None:
         training = model.training
         if training is not None and training.begins:
             later = f"; too hard yet: {family_titles(training.waiting)}" if training.waiting else ""
-            say(f"\n{model.name} can begin with {family_titles(training.begins)}{later}.")
+            say(f"\n{_shown(model)} can begin with {family_titles(training.begins)}{later}.")
         elif training is not None and training.waiting:
-            say(f"\n{model.name} can't solve any of these puzzles yet; a larger one, or the starter, can.")
+            say(f"\n{_shown(model)} can't solve any of these puzzles yet; a larger one, or the starter, can.")
 
 
 def _list_elsewhere(library: Library) -> None:
@@ -152,7 +159,7 @@ def _here(model: ModelEntry) -> str:
 
 def _get(args: argparse.Namespace, home: Path) -> int:
     home = prepare_data_folder(args.home)
-    shelf, name = Shelf(home), args.model
+    shelf, name = Shelf(home), full_name(args.model)
     if name == STARTER:
         say("The starter comes with Shoal; there is nothing to download.", sys.stderr)
         return 0
@@ -167,7 +174,7 @@ def _get(args: argparse.Namespace, home: Path) -> int:
     with report_failure(args.json, EngineError, model=name):
         if "/" not in name and find(name) is None:
             near = nearest(name)
-            raise EngineError(f"There's no model called {name}; the nearest is {near.short or near.id}.")
+            raise EngineError(f"There's no model called {name}; the nearest is {near.short}.")
     entry = find(name)
     if entry is not None and entry.gated and not args.json and not shelf.find(entry.id):
         say(entry.gated, sys.stderr)
@@ -244,10 +251,10 @@ def _remove(args: argparse.Namespace, home: Path) -> int:
     name = str(Path(name).expanduser().resolve()) if local else name
     model = next((one for one in survey(home).models if one.name == name), None)
     if model is None or not (model.installed or model.partial):
-        raise EngineError(f"{name} isn't on this computer: {remedy.command('models')} lists what is.")
-    what = f"{name} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
+        raise EngineError(f"{title(name)} isn't on this computer: {remedy.command('models')} lists what is.")
+    what = f"{title(name)} leaves the list; the {'file' if is_gguf(name) else 'folder'} itself stays."
     if not local:
-        what = f"{name} is deleted."
+        what = f"{title(name)} is deleted."
     kept = f" What it learned up to round {model.training.rounds} is kept." if model.training else ""
     if not confirm(f"{what}{kept} Continue?", args.yes):
         say("Nothing was removed.", sys.stderr)
@@ -265,10 +272,10 @@ def _change_learned(args: argparse.Namespace, home: Path) -> int:
     folder = history_of(home, args.model)
     if folder is None:
         raise EngineError(
-            f"There is no model {args.model} on this computer; {remedy.command('models')} lists them."
+            f"There is no model {title(args.model)} on this computer; {remedy.command('models')} lists them."
         )
     over = args.verb == "start-over"
-    goes = f"What {args.model} learned here" if over else "What it learned after its best round"
+    goes = f"What {title(args.model)} learned here" if over else "What it learned after its best round"
     if not confirm(f"{goes} will be deleted for good. Continue?", args.yes):
         raise NodeError("Nothing was changed.")
     with lock_data_folder(home, args.wait):

@@ -87,7 +87,7 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
 
 async def _serve(args: argparse.Namespace, home: Path) -> int:
     from app.common.process.control import when_asked_to_stop, when_input_closes
-    from app.models.catalogue import full_name
+    from app.models.catalogue import full_name, short_name
     from app.models.shelf import locate
     from app.node.models.skills import PUZZLES, known_skills
     from app.serve.model import ModelProcess
@@ -97,7 +97,7 @@ async def _serve(args: argparse.Namespace, home: Path) -> int:
     model = full_name(args.model)
     folder = locate(model, home)  # an unknown name is refused now, not at the first request
     secret = "" if args.no_token else token(home)
-    name = Path(model).name if Path(model).expanduser().exists() else model
+    name = Path(model).name if Path(model).expanduser().exists() else short_name(model)
     listeners = bind(args.port)
     url = f"http://{LOOPBACK}:{listeners[0].getsockname()[1]}/v1"
     ended = asyncio.Event()

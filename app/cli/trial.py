@@ -19,6 +19,7 @@ from app.cli._frame import share, tell
 from app.common import home
 from app.common.process.surroundings import child_environment, working_folder
 from app.common.text import rounded_duration
+from app.models.catalogue import title
 from app.models.shelf import locate
 from app.node.record.errors import NodeError
 from engines import choice as trials
@@ -56,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
     once, busy = (rounded_duration(seconds * len(wanted)) for seconds in (_ENGINE_S, 2.5 * _ENGINE_S))
     print(f"This takes {once} to {busy}; longer with a large model.", file=sys.stderr, flush=True)
     for engine in wanted:
-        print(f"Measuring {ENGINES[engine].title} with {name} ...", file=sys.stderr, flush=True)
+        print(f"Measuring {ENGINES[engine].title} with {title(name)} ...", file=sys.stderr, flush=True)
         try:
             measured[engine] = measure(model, engine)
         except NodeError as error:
@@ -66,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     key = trials.trial_key(fingerprint(open_folder(model)), computer.gather_facts())
     trials.save_trials(data, key, measured)
     findings = find(args.engine, opening.choice(model, home=data), measured, failed)
-    tell(args, "\n".join(_lines(name, findings)), model=name, **findings)
+    tell(args, "\n".join(_lines(title(name), findings)), model=name, **findings)
     return 0
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 
 from app.cli._frame import share
+from app.cli._terminal import say
 from app.common.process.surroundings import FROM_STDIN, read_stdin_line
 from app.install.updates.installed import restart_command
 from engines import remedy
@@ -50,11 +51,8 @@ def main(args: argparse.Namespace) -> int:
         end_other(home(args.home))
         return 0
     if why := obstacle(os.environ, sys.platform, unseen=True):
-        print(
-            f"shoal window: No window can be shown, because {why}; {remedy.command('run')} shows the same "
-            "in this terminal.",
-            file=sys.stderr,
-        )
+        instead = f"{remedy.command('run')} shows the same in this terminal"
+        say(f"shoal window: No window can be shown, because {why}; {instead}.", sys.stderr)
         return 1
     from app.ui.shell.start import run
 

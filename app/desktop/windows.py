@@ -233,3 +233,19 @@ def signed_exit_code(code: int) -> int:
     (1, -1073741819)
     """
     return code - 2**32 if code >= 2**31 else code
+
+
+def is_pipe_of_this_user(pipe: int, listens: bool, kernel32: Any = None) -> bool:
+    """Whether the process at the other end of a named pipe runs as this user. `pipe`: this end's handle;
+    `listens`: whether the other end is the one that listens. One that can't be looked at is another user's."""
+    import psutil
+
+    library = kernel32 or load_windows_library("kernel32")
+    ask = library.GetNamedPipeServerProcessId if listens else library.GetNamedPipeClientProcessId
+    number = ctypes.c_uint32()
+    with contextlib.suppress(psutil.Error):
+        return bool(
+            ask(ctypes.c_void_p(pipe), ctypes.byref(number))
+            and psutil.Process(number.value).username() == psutil.Process().username()
+        )
+    return False

@@ -12,8 +12,9 @@ families at a time, a block of answers each, until all had one (the same number 
 opened none, LOG.md); then to draws from these progresses (Thompson sampling). Nats are
 compared within an author, because authors write differently.
 
-`app.learning.agreement` decides which answers may be imitated; those taught least often come first, then those
-whose work has the question's numbers, and one answer per question before any second one.
+`app.learning.teachable` decides what is taught of an answer; those taught least often come first, then those of
+authors with standing, then those whose work has the question's numbers, and one answer per question before any
+second one.
 
 Left out: the source's log-probabilities (a peer can invent them), and wrong answers, whose weight needs a
 policy that could have written them. Pure functions.
@@ -29,8 +30,8 @@ from random import Random
 
 import msgspec
 
-from app.learning.agreement import numbers, teachable
 from app.learning.evidence import Evidence
+from app.learning.teachable import numbers, teachable
 from app.sapo.asking import shows_work
 from app.sapo.groups import GroupRecord
 
@@ -41,10 +42,13 @@ PER_STEP, RATE = 4, 3e-4
 many in a step taught half as much, and cost more of the everyday language (LOG.md)."""
 AT_ONCE, BLOCK = 3, 128
 """Families that share a round's budget, and the answers of a family before the next one's turn."""
-MIN_ANSWERS, MIN_AUTHORS = 8, 2
-"""Minimum answers of a family and level, and minimum independent authors unless one of them is vouched for."""
+REHEARSED = 1 / 3
+"""Share of the budget for families that had their block: what is not rehearsed beside the next ones is
+forgotten (LOG.md)."""
+MIN_ANSWERS = 8
+"""Minimum answers of a family and level."""
 MAX_ANSWERS = 48
-"""Maximum answers of a family in a round; at most half of them by one author."""
+"""Maximum answers of a family in a round; at most half of them by one author without standing."""
 JUDGED_AGAIN = 8
 """A family's answers are judged again when at least one of this many groups came since the last time."""
 DONE_SHARE = 0.7
@@ -111,36 +115,39 @@ class Judged:
     second. Groups that came since are left out until there are enough of them (JUDGED_AGAIN)."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[frozenset[str], set[str], dict[str, list[str]]]] = {}
+        self._known: dict[tuple[str, int], tuple[frozenset[str], dict[str, list[str]]]] = {}
 
-    def teachable(self, groups: Sequence[GroupRecord], trusted: set[str]) -> dict[str, list[str]]:
-        """As `agreement.teachable`."""
+    def teachable(self, groups: Sequence[GroupRecord]) -> dict[str, list[str]]:
+        """As `app.learning.teachable.teachable`."""
         place = (groups[0].coordinates.family, groups[0].coordinates.level)
         ids = frozenset(group.id for group in groups)
-        before, whose, kept = self._known.get(place, (frozenset(), set(), {}))
-        if whose != trusted or len(ids - before) * JUDGED_AGAIN >= len(ids):
-            kept = teachable(groups, trusted)
-            self._known[place] = (ids, trusted, kept)
+        before, kept = self._known.get(place, (frozenset(), {}))
+        if len(ids - before) * JUDGED_AGAIN >= len(ids):
+            kept = teachable(groups)
+            self._known[place] = (ids, kept)
         return kept
 
 
 def families_with_answers(
     groups: Iterable[GroupRecord],
     able: Callable[[str, int], bool],
-    vouched: Callable[[str], bool],
+    standing: Callable[[str], bool],
     taught: Mapping[str, int],
     judged: Judged,
 ) -> list[FamilyAnswers]:
     """Returns, for each family that may be taught (`able`, by family and level), the answers of its easiest
-    level with enough of them. `vouched`: whether an author, by key, is trusted without a second one. `taught`:
-    how often each group was, by id."""
+    level with enough of them. `standing`: whether an author, by key, has standing. `taught`: how often each
+    group was, by id."""
     places: dict[tuple[int, str], list[GroupRecord]] = {}
     for group in groups:
         if able(group.coordinates.family, group.coordinates.level):
             places.setdefault((group.coordinates.level, group.coordinates.family), []).append(group)
     found: dict[str, FamilyAnswers] = {}
     for (level, family), some in sorted(places.items(), key=lambda one: one[0]):
-        if family not in found and len(answers := choose_answers(some, vouched, taught, judged)) >= MIN_ANSWERS:
+        if (
+            family not in found
+            and len(answers := choose_answers(some, standing, taught, judged)) >= MIN_ANSWERS
+        ):
             found[family] = FamilyAnswers(family=family, level=level, answers=answers)
     return list(found.values())
 
@@ -148,9 +155,10 @@ def families_with_answers(
 def deal_rows(
     rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets: AT_ONCE of them share these. First come families
-    in the middle of a block, then those that were never taught, with the shortest answers first (they cost
-    least, and leave the least room for a slip), then the rest by Thompson draws of progress per token.
+    """Returns how many of a round's `rows` each family gets. AT_ONCE share them, but for what is REHEARSED:
+    first families in the middle of their block, then those that were never taught, the shortest answers first
+    (they cost least, and leave the least room for a slip). When all had a block, blocks go by Thompson draws of
+    progress per token.
 
     >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
     >>> gcd, lcm, aiw, bits = (
@@ -161,7 +169,7 @@ def deal_rows(
     >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, answers={"Ann": 128})
     >>> still, begun = msgspec.structs.replace(learns, fast=slow), FamilyTaught(level=0, answers={"Ann": 120})
     >>> deal_rows(80, [gcd, lcm, aiw, bits], {"gcd": learns, "lcm": still, "aiw": begun}, Random(1))
-    {'aiw': 8, 'bits': 36, 'gcd': 36}
+    {'gcd': 13, 'lcm': 13, 'aiw': 8, 'bits': 46}
     """
 
     def turn(one: FamilyAnswers) -> tuple[int, float]:
@@ -173,13 +181,19 @@ def deal_rows(
         mean, error = known.progress
         return 2, -draws.gauss(mean, error) / max(1.0, known.tokens.mean)
 
-    order, dealt = sorted((one for one in offered if one.answers), key=turn), Counter[str]()
+    some = [one for one in offered if one.answers]
+    order, dealt = sorted(some, key=turn), Counter[str]()
+    had = [one for one in some if one.family in before and before[one.family].count >= BLOCK]
+    if len(had) < len(some):
+        for one in had:
+            dealt[one.family] = min(len(one.answers), int(REHEARSED * rows / len(had)))
+        order = [one for one in order if one not in had]
     for place, one in enumerate(order):
         known, left = before.get(one.family), rows - dealt.total()
         room = BLOCK - known.count % BLOCK if known is not None else BLOCK
         share = math.ceil(left / max(1, min(AT_ONCE, len(order)) - place))
-        dealt[one.family] = min(len(one.answers), room, share)
-    for one in order:  # what is left, because a block ends or answers are few
+        dealt[one.family] += min(len(one.answers) - dealt[one.family], room, share)
+    for one in [*order, *had]:  # what is left, because a block ends or answers are few
         dealt[one.family] += min(len(one.answers) - dealt[one.family], rows - dealt.total())
     return dict(+dealt)
 
@@ -228,16 +242,13 @@ def after_teaching(
 
 
 def choose_answers(
-    groups: Sequence[GroupRecord], vouched: Callable[[str], bool], taught: Mapping[str, int], judged: Judged
+    groups: Sequence[GroupRecord], standing: Callable[[str], bool], taught: Mapping[str, int], judged: Judged
 ) -> tuple[PeerAnswer, ...]:
     """Returns at most MAX_ANSWERS right answers of one family and level, at most half of them by one author
-    unless that author is vouched for. Answers of groups that were taught least often come first (`taught`: how
-    often, by group id). Empty if there are too few authors."""
-    authors = {group.key for group in groups}
-    trusted = {key for key in authors if vouched(key)}
-    if len(authors) < MIN_AUTHORS and not trusted:
-        return ()
-    kept = judged.teachable(groups, trusted)
+    unless that author has standing. Answers of groups that were taught least often come first (`taught`: how
+    often, by group id)."""
+    known = {key for key in {group.key for group in groups} if standing(key)}
+    kept = judged.teachable(groups)
     by_author: dict[str, list[tuple[_Rank, PeerAnswer]]] = {}
     for group in groups:
         times = taught.get(group.id, 0)
@@ -250,16 +261,16 @@ def choose_answers(
                 completion=completion,
                 fresh=not times,
             )
-            by_author.setdefault(group.key, []).append(((times, not _follows(one), place), one))
-    if not trusted and len(by_author) < MIN_AUTHORS:
-        return ()
+            by_author.setdefault(group.key, []).append(
+                ((times, group.key not in known, not _follows(one), place), one)
+            )
     dealt: list[tuple[_Rank, PeerAnswer]] = []
     for key, found in by_author.items():
-        dealt += sorted(found, key=_rank)[: MAX_ANSWERS if key in trusted else MAX_ANSWERS // 2]
+        dealt += sorted(found, key=_rank)[: MAX_ANSWERS if key in known else MAX_ANSWERS // 2]
     return tuple(one for _, one in sorted(dealt, key=_rank)[:MAX_ANSWERS])
 
 
-_Rank = tuple[int, bool, int]
+_Rank = tuple[int, bool, bool, int]
 
 
 def _rank(one: tuple[_Rank, PeerAnswer]) -> _Rank:

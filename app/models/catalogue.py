@@ -49,8 +49,6 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     says what the maker asks for before granting access; empty if anyone may download it."""
 
     id: HubId
-    short: str = ""
-    """A short alternative name, or ""."""
     title: str
     about: str
     revision: Revision
@@ -65,6 +63,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     chat: str
     shape: Shape
     settings: ModelSettings
+
+    @property
+    def short(self) -> str:
+        """The title as one word, for commands and other programs."""
+        return self.title.lower().replace(" ", "-")
 
     @property
     def bytes(self) -> int:
@@ -103,12 +106,24 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(id: str) -> Entry | None:
-    """Returns the entry with this hub name or short name, ignoring case; None if the catalogue does not have
-    it."""
-    wanted = id.casefold()
-    return next(
-        (one for one in catalogue().models if wanted and wanted in (one.id.casefold(), one.short)), None
-    )
+    """Returns the entry with this hub name, or with this title or name without its owner, however its words are
+    joined; None if the catalogue does not have it.
+
+    >>> {find(name).title for name in ("SmolLM2 135M", "smollm2-135m", "smollm2-135m-instruct")}
+    {'SmolLM2 135M'}
+    """
+    wanted = _letters(id)
+    for one in catalogue().models:
+        if id.casefold() == one.id.casefold() or wanted in (
+            _letters(one.title),
+            _letters(one.id.split("/")[1]),
+        ):
+            return one
+    return None
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[ ._-]", "", name.casefold())
 
 
 def nearest(name: str) -> Entry:
@@ -129,11 +144,21 @@ def full_name(model: str) -> str:
     """Returns the name under which a model is stored: the hub name for catalogue models, `model` itself for
     others.
 
-    >>> full_name("smollm2-135m"), full_name("starter")
+    >>> full_name("smollm2-135m"), full_name("Starter")
     ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')
     """
     entry = find(model)
-    return entry.id if entry else model
+    return entry.id if entry else STARTER if model.casefold() == STARTER else model
+
+
+def short_name(model: str) -> str:
+    """Returns the name of a model for commands and other programs: a short one for catalogue models.
+
+    >>> short_name("Qwen/Qwen2.5-0.5B-Instruct"), short_name("Some/Model")
+    ('qwen2.5-0.5b', 'Some/Model')
+    """
+    entry = find(model)
+    return entry.short if entry else model
 
 
 _CACHED = re.compile(r"[/\\]models--([^/\\]+)[/\\]snapshots[/\\][^/\\]+[/\\]?$")

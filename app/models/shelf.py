@@ -257,6 +257,8 @@ def locate(
     if is_gguf(name):
         return _of_file(folder, home, tell, make)
     name = full_name(name)
+    if name == STARTER:
+        return starter_folder()
     if isinstance(model, str) and _HUB_ID.fullmatch(name):
         return _fetched(name, home) or _cached(name)
     raise EngineError(

@@ -165,7 +165,12 @@ class ActiveFamilies:
         self._swarm.want_to_imitate([one for one in candidates if one not in found.in_play or one in weak])
         waiting = buffer.waiting_groups()
         return await asyncio.to_thread(
-            families_with_answers, waiting, able, buffer.vouches, buffer.times_taught.copy(), self._judged
+            families_with_answers,
+            waiting,
+            able,
+            buffer.records.has_standing,
+            buffer.times_taught.copy(),
+            self._judged,
         )
 
     @staticmethod

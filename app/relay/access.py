@@ -152,6 +152,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     metrics: socket.socket | None = None
     public: str | None = None
     sockets: int | None = None
+    unlimited_here: bool = False
+    """Whether this computer's own connections have no limits, for experiments."""
     teacher: str = ""
     """Secret last part of the URL of a classroom's teacher page; empty if this is not a classroom."""
     people: Path | None = None

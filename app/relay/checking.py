@@ -2,7 +2,8 @@
 `standings` decides the fraction per key.
 
 A check regenerates the question and scores the completions in a sandbox process, in a thread beside the event
-loop, so that neither a slow question nor a hostile answer delays anybody. The load is bounded: a few checks a
+loop, so that neither a slow question nor a hostile answer delays anybody. What is recalled from the archive,
+which newcomers learn from, is checked before it is given (`vouches_for`). The load is bounded: a few checks a
 second; groups that do not fit into the queue are counted, not checked. The next group to check, and the one
 that a full queue drops, are drawn at random, so that a false claim cannot be hidden by many others. A false
 claim removes the group; three in a day remove all groups of its author. A report leads to a check of the
@@ -21,8 +22,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from app.common.rate import Bucket, Rate
 from app.relay.standing import MIN_WEIGHT, Ban, Source, Standings
-from app.relay.store.backing import Unavailable
+from app.relay.store.backing import ArchivedGroup, Unavailable
 from app.relay.store.store import Store
 from app.sapo.questions import QuestionError, UnsoundQuestion
 from app.sapo.scoring.sandbox import Sandbox, SandboxError, score_group
@@ -44,7 +46,9 @@ RETRY_SANDBOX_S = 60.0
 """Seconds until a sandbox that failed to start is tried again."""
 CLOSE_IDLE_SANDBOX_S = 600.0
 """Seconds without work after which the sandbox is closed: it takes 90 MB."""
-_KNOWN = 8192  # ids of groups found honest: no second check of a reported one
+RECALL_CHECKS = Rate(60 * CHECKS_PER_S, 400)
+"""Checks of groups that are about to be recalled: each is checked once."""
+_KNOWN = 32_768  # ids of groups found honest: no second check of a reported or recalled one
 
 _log = logging.getLogger(__name__)
 _envelopes = msgspec.json.Decoder(Envelope)
@@ -144,6 +148,7 @@ class Checker:
         self._reporters: dict[bytes, set[bytes]] = {}
         self._honest: OrderedDict[bytes, None] = OrderedDict()
         """Groups found honest recently: a report of one is wrong without another check."""
+        self._recalls = Bucket(RECALL_CHECKS.per_min, RECALL_CHECKS.burst)
         self._wake = asyncio.Event()
         self._sandbox: Sandbox | None = None
         self.counts: Counter[str] = Counter()
@@ -219,10 +224,26 @@ class Checker:
         group = self._state.store.window.find(id)
         if group is None or id in self._honest:
             return
+        if await self._check(id, group.key, group.raw, reporters) is None:
+            await asyncio.sleep(RETRY_SANDBOX_S)
+
+    async def vouches_for(self, group: ArchivedGroup, now: float) -> bool:
+        """Whether a group's claim was found true, now or before. Without time for a check, one of a key with
+        standing is trusted; where checks don't work, any."""
+        if group.id in self._honest:
+            return True
+        if self.working and self._recalls.left(now) >= 1:
+            self._recalls.take(1, now)
+            finding = await self._check(group.id, group.key, group.raw, set())
+            return finding is CheckResult.HONEST or finding is None
+        return not self.working or group.key in self._state.standings.known
+
+    async def _check(self, id: bytes, key: bytes, raw: bytes, reporters: set[bytes]) -> CheckResult | None:
+        """Scores a group again and acts on what is found; None if the sandbox doesn't work."""
         if self._sandbox is None:
             self._sandbox = self._open()
         try:
-            finding = await asyncio.to_thread(rescore, self._sandbox, self._state.swarm, group.raw)
+            finding = await asyncio.to_thread(rescore, self._sandbox, self._state.swarm, raw)
             self.working = True
         except SandboxError as error:
             self._close()
@@ -230,10 +251,10 @@ class Checker:
                 _log.warning("Groups are not checked: %s", error)
             self.working = False
             self.counts["skipped"] += 1
-            await asyncio.sleep(RETRY_SANDBOX_S)
-            return
+            return None
         self.counts[finding] += 1
-        await self._act(finding, id, group.key, reporters)
+        await self._act(finding, id, key, reporters)
+        return finding
 
     async def _act(self, finding: CheckResult, id: bytes, key: bytes, reporters: set[bytes]) -> None:
         standings = self._state.standings

@@ -2,8 +2,8 @@
 and per address.
 
 `ConnectionLimit` counts sockets before any data is exchanged, so that clients which connect and stay silent are
-limited too. This computer and the operator's proxies are not limited by address; behind a proxy the server
-counts the clients. An address stands for a household, a school or an attacker's network."""
+limited too, those of this computer like any other's. The operator's proxies are not limited by address; behind
+a proxy the server counts the clients. An address stands for a household, a school or an attacker's network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from math import inf
 from aiohttp import web
 
 from app.common.rate import Buckets, Rate
-from app.relay.origin import LOOPBACK, Origins, counted_address, networks
+from app.relay.origin import LOOPBACK, Origins, networks
 from app.relay.store.window import Clock
 
 PER_KEY: Mapping[str, Rate] = {
@@ -107,7 +107,7 @@ MAX_SOCKETS = 20_000
 SPARE_FILES = 256
 """File descriptors reserved for everything except client sockets."""
 NEW_CONNECTIONS = Rate(60 * 200, 400)
-"""New connections of all clients together, without this computer and the proxies: 200 a second."""
+"""New connections of all clients together, without the proxies: 200 a second."""
 NEW_CONNECTIONS_PER_ADDRESS = Rate(60 * 10, 128)
 """New connections per address. Connections refused beyond this do not use up the common rate."""
 
@@ -160,7 +160,7 @@ class ConnectionLimit:
         """Registers a connection and returns None, or returns the reason for refusing it."""
         peer = transport.get_extra_info("peername")
         remote = str(peer[0]) if peer else ""
-        address = LOOPBACK if self._origins.trusts(remote) else counted_address(remote)
+        address = LOOPBACK if self._origins.trusts(remote) else self._origins.counted(remote)
         if len(self._open) >= self.most:
             return "full"
         if address != LOOPBACK:

@@ -6,16 +6,22 @@ operator has named that proxy, and ignored otherwise."""
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from multidict import MultiMapping
 
 LOOPBACK = "loopback"
-"""Address of this computer itself, where many nodes may start together: it has no limit. Never used for a
-client behind a proxy."""
+"""Address of this computer itself where its operator exempts it from limits, for experiments, and of a proxy's
+sockets. Never used for a client behind a proxy."""
+HERE = "127.0.0.1/32"
+"""Address of this computer, whichever of its millions of loopback addresses a program uses: programs of other
+users are strangers too."""
 UNKNOWN = "unknown"
 """Address of all clients whose proxy does not state their address, or contradicts itself."""
+
+_log = logging.getLogger(__name__)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -28,19 +34,26 @@ _INDOORS: tuple[Network, ...] = tuple(
 
 class Origins:
     """Determines the address by which a request is counted. `trusted`: the operator's proxies. If one of them
-    is on this computer, a loopback connection without the header is limited too (UNKNOWN): it could be a client
-    of that proxy."""
+    is on this computer, a loopback connection without the header is limited as UNKNOWN: it could be a client
+    of that proxy. `exempt`: whether this computer's own connections have no limits."""
 
-    def __init__(self, trusted: Iterable[Network] = ()) -> None:
-        self._trusted = tuple(trusted)
+    def __init__(self, trusted: Iterable[Network] = (), exempt: bool = False) -> None:
+        self._trusted, self._exempt = tuple(trusted), exempt
+        self._told = False
 
     def of(self, remote: str, headers: MultiMapping[str]) -> str:
         """Returns the network of a request's client, LOOPBACK or UNKNOWN. `remote`: the socket's peer
         address."""
-        if not self._trusted:
-            return counted_address(remote)
         if not self.trusts(remote):
-            return counted_address(remote)
+            counted = self.counted(remote)
+            if counted == HERE and "X-Forwarded-For" in headers and not self._told:
+                self._told = True
+                _log.warning(
+                    "A proxy on this computer passes clients on, and all of them count as one address: start "
+                    "the relay with --trusted-proxy %s.",
+                    remote,
+                )
+            return counted
         forwarded = [one for line in headers.getall("X-Forwarded-For", ()) for one in line.split(",")]
         said = headers.getall("X-Real-IP", ())
         client = self._client(forwarded)
@@ -50,9 +63,14 @@ class Origins:
         found = client if forwarded else real
         return UNKNOWN if found is None else network(found)
 
+    def counted(self, remote: str) -> str:
+        """Like `counted_address`; LOOPBACK for this computer if it is exempt."""
+        found = counted_address(remote)
+        return LOOPBACK if self._exempt and found == HERE else found
+
     def trusts(self, remote: str) -> bool:
         """True if `remote` is one of the operator's proxies."""
-        address = parse(remote)
+        address = parse(remote) if self._trusted else None
         return address is not None and self._trusts(address)
 
     def _client(self, hops: Sequence[str]) -> Address | None:
@@ -121,15 +139,15 @@ def networks(network: str) -> list[str]:
 
 
 def counted_address(remote: str) -> str:
-    """The network of a socket's peer address, LOOPBACK, or UNKNOWN if the address cannot be parsed.
+    """The network of a socket's peer address, or UNKNOWN if the address cannot be parsed.
 
     >>> [counted_address(text) for text in ("192.0.2.77", "2001:db8:1:2ff::1", "::1", "::ffff:192.0.2.7")]
-    ['192.0.2.0/24', '2001:db8:1:200::/56', 'loopback', '192.0.2.0/24']
+    ['192.0.2.0/24', '2001:db8:1:200::/56', '127.0.0.1/32', '192.0.2.0/24']
     """
     address = parse(remote)
     if address is None:
         return UNKNOWN
-    return LOOPBACK if address.is_loopback else network(address)
+    return HERE if address.is_loopback else network(address)
 
 
 def proxies(texts: Iterable[str]) -> tuple[Network, ...]:

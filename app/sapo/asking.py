@@ -204,6 +204,8 @@ _AROUND = {"```": "```", "**": "**", "`": "`", '"': '"', "'": "'"} | {
 }
 _DOLLARS = re.compile(r"(\$+)([^$]+|\\boxed\{.+\})\1", re.DOTALL)
 _IN_BRACES = (_BOXED, "\\text{")
+_MAX_WRAPPED = 2 * MAX_ANSWER
+"""Maximum characters of an answer with what stands around it."""
 _LANGUAGE = re.compile(r"[A-Za-z]*\n")
 
 
@@ -218,7 +220,9 @@ def _bare(answer: str) -> str:
     >>> _bare("'6', '7'"), _bare("$1$ or $2$"), _bare("\\\\frac{1}{2}"), _bare("...")
     ("'6', '7'", '$1$ or $2$', '\\\\frac{1}{2}', '')
     """
-    before, answer = None, answer.replace("\u2212", "-")
+    before, answer = None, answer.strip().replace("\u2212", "-")
+    if len(answer) > _MAX_WRAPPED:  # each pass takes one mark off: a hostile text has thousands
+        return ""
     while before != answer:
         before, answer = answer, _peeled(answer.strip())
     return answer

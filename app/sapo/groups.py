@@ -29,7 +29,8 @@ class GroupRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     As text: `finished_G`, whether each completion ended by itself. Scored by this node: `scores_G`, raw
     verifier scores in [0, 1], for display only, and the `rewards_G` to train on. A peer's, from intake on: its
-    author's name and public `key` in hex, the `question` as this node made it, the envelope's `id`,
+    author's name and public `key` in hex, the `question` as this node made it and as it would answer it
+    (`worked`, behind the short mark if it knows no work), the envelope's `id`,
     `created_ms` as the author claims (Unix ms) and `since_ms`, from which its age counts if that is later (for
     a group from the archive: when it arrived). Read by the trainer, in this model's tokens: `prompt_T`,
     `tokens_GT`, and their log-probs (nats) under the learner, if the recipe needs them."""
@@ -41,6 +42,7 @@ class GroupRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     scores_G: tuple[float, ...] = ()
     rewards_G: tuple[int, ...] = ()
     question: str = ""
+    worked: str = ""
     author: str = ""
     key: str = ""
     id: str = ""

@@ -73,14 +73,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuestionPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A question without its true answer: everything needed to ask it. `worked`: an answer with its work, for
-    questions used as examples. Questions with equal `content` are one question in different wordings."""
+    """A question without its true answer: everything needed to ask it. `worked`: an answer with its work, and
+    `solution`: one without, where a node asked for them. Questions with equal `content` are one question in
+    different wordings."""
 
     coordinates: Coordinates
     text: str
     held_out: bool
     content: int = 0
     worked: str = ""
+    solution: str = ""
 
 
 class QuestionMaker(Protocol):

@@ -191,10 +191,11 @@ class Server:
         """Returns the model name and whether it was learned, if it is one of this server's, or a short name for
         its base; otherwise raises RequestError."""
         learned = await self._learned()
-        if name not in learned and full_name(name) != self._name:
+        base = full_name(name) == full_name(self._name)
+        if name not in learned and not base:
             sentence = f"There is no {name[:80]!r}. There are: {', '.join([self._name, *learned])}."
             raise RequestError(404, sentence, param="model", code="model_not_found")
-        return name, name in learned and full_name(name) != self._name
+        return name, not base
 
     async def _answer(self, request: web.Request, kind: type[Asked]) -> web.StreamResponse:
         try:

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from engines.contract import Completion, EngineError, Heard, Messages, TokenSequence, TooLongError
 from engines.models.folder import Folder, read_json
 from engines.models.template import ChatTemplate
+from engines.models.tokenizer_check import tokenizer_fault
 from engines.sound import call_with_timeout
 
 _OLDER_TOKENIZERS = ("vocab.json", "tokenizer.model", "spiece.model", "vocab.txt", "tiktoken.model")
@@ -189,12 +190,15 @@ class ChatTokenizer:
 def _open_tokenizer(folder: Folder) -> tuple[Tokenizer, str | None]:
     file = folder.path / "tokenizer.json"
     if file.is_file():
-        try:
-            return Tokenizer.from_file(str(file)), None
-        except Exception as error:  # the library raises nothing narrower
+        if why := tokenizer_fault(file):
             raise EngineError(
-                f"tokenizer.json of {folder.name} is damaged: download the model again."
-            ) from error
+                f"tokenizer.json of {folder.name} can't be used ({why}): download the model again, or choose "
+                "another."
+            )
+        opened = Tokenizer.from_file(str(file))
+        opened.no_padding()
+        opened.no_truncation()
+        return opened, None
     if not any((folder.path / older).is_file() for older in _OLDER_TOKENIZERS):
         raise EngineError(f"{folder.name} has no tokenizer: download the model again.")
     try:  # only here: it converts older formats, and takes a second to import

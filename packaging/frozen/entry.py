@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child"}
+HEAVY_MODULES = {"app.node.trainer.process", "app.sapo.scoring.child", "engines.models.tokenizer_check"}
 HEAVY_COMMANDS = {"bench", "chat", "curve", "doctor", "export", "lab", "puzzle", "starter", "trial"}
 """Commands that need packages which only an engine pack has."""
 _PYTHONS_OWN = ("-P", "-I", "-u")

@@ -661,16 +661,8 @@
    <translation>In anderen Programmen nutzen</translation>
   </message>
   <message>
-   <source>Paste these where a program asks for an “OpenAI-compatible” address.</source>
-   <translation>Füg sie dort ein, wo ein Programm nach einer „OpenAI-kompatiblen“ Adresse fragt.</translation>
-  </message>
-  <message>
    <source>How, for each program</source>
    <translation>So geht's in jedem Programm</translation>
-  </message>
-  <message>
-   <source>Off. Turn on to ask it from other programs on this computer.</source>
-   <translation>Aus. Schalte es ein, um es aus anderen Programmen auf diesem Computer zu fragen.</translation>
   </message>
   <message>
    <source>Address</source>
@@ -685,16 +677,8 @@
    <translation>Modell</translation>
   </message>
   <message>
-   <source>Copy a command that asks it</source>
-   <translation>Befehl kopieren, der es fragt</translation>
-  </message>
-  <message>
    <source>Programs on this computer can ask your model. Learning pauses while it answers.</source>
    <translation>Programme auf diesem Computer können dein Modell fragen. Solange es antwortet, pausiert das Lernen.</translation>
-  </message>
-  <message>
-   <source>A text</source>
-   <translation>Ein Text</translation>
   </message>
   <message>
    <source>Copy address</source>
@@ -711,10 +695,6 @@
   <message>
    <source>Opening …</source>
    <translation>Wird geöffnet …</translation>
-  </message>
-  <message>
-   <source>In a terminal</source>
-   <translation>Im Terminal</translation>
   </message>
   <message>
    <source>Into LM Studio</source>
@@ -2672,6 +2652,10 @@ answer: a*b</translation>
    <translation>{n} % sicher.</translation>
   </message>
   <message>
+   <source>Copy a command that asks it</source>
+   <translation>Befehl kopieren, der es fragt</translation>
+  </message>
+  <message>
    <source>Take it away</source>
    <translation>Mitnehmen</translation>
   </message>
@@ -2694,6 +2678,18 @@ answer: a*b</translation>
   <message>
    <source>Of {of} rows kept aside that were about as sure, {n} were right.</source>
    <translation>Von {of} beiseitegelegten Zeilen, bei denen es etwa so sicher war, waren {n} richtig.</translation>
+  </message>
+  <message>
+   <source>Programs ask it as “{name}”. Their address and token are on the page Models.</source>
+   <translation>Programme fragen es als „{name}“. Adresse und Token stehen auf der Seite Modelle.</translation>
+  </message>
+  <message>
+   <source>On the page Models, choose {model} and turn on “Use it in other programs”. Programs ask it as “{name}”.</source>
+   <translation>Wähle auf der Seite Modelle {model} und schalte „In anderen Programmen nutzen“ ein. Programme fragen es als „{name}“.</translation>
+  </message>
+  <message>
+   <source>A text</source>
+   <translation>Ein Text</translation>
   </message>
   <message>
    <source>A row that is there already gets the new answer</source>
@@ -2852,13 +2848,13 @@ answer: a*b</translation>
   </message>
   <message>
    <source>{n} peer shared answers</source>
-   <translation>{n} anderer hat Antworten geteilt</translation>
+   <translation>{n} Peer hat Antworten geteilt</translation>
   </message>
   <message numerus="yes">
    <source>{n} peers shared answers</source>
    <translation>
-    <numerusform>{n} anderer hat Antworten geteilt</numerusform>
-    <numerusform>{n} andere haben Antworten geteilt</numerusform>
+    <numerusform>{n} Peer hat Antworten geteilt</numerusform>
+    <numerusform>{n} Peers haben Antworten geteilt</numerusform>
    </translation>
   </message>
   <message>
@@ -2969,6 +2965,10 @@ answer: a*b</translation>
    </translation>
   </message>
   <message>
+   <source>No answers came in this lesson</source>
+   <translation>In dieser Stunde kamen keine Antworten</translation>
+  </message>
+  <message>
    <source>They appear here with the first answer they share.</source>
    <translation>Sie erscheinen hier mit der ersten Antwort, die sie teilen.</translation>
   </message>
@@ -2993,8 +2993,8 @@ answer: a*b</translation>
    <translation>Gerade läuft nichts. Sobald du das Lernen startest, ist es wieder im Schwarm.</translation>
   </message>
   <message>
-   <source>What your model learned stays, and so do questions you added. It learns alone now, and sends nothing.</source>
-   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Es lernt jetzt alleine und sendet nichts.</translation>
+   <source>What your model learned stays, and so do questions you added. It learns alone from now on, and sends nothing.</source>
+   <translation>Was dein Modell gelernt hat, bleibt, und hinzugefügte Fragen auch. Ab jetzt lernt es alleine und sendet nichts.</translation>
   </message>
   <message>
    <source>Invite</source>
@@ -3434,8 +3434,8 @@ answer: a*b</translation>
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>For the window and the tray. Applies when you reopen Shoal.</source>
-   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
+   <source>For the window, the tray, and errors in a terminal. Applies when you reopen Shoal.</source>
+   <translation>Für das Fenster, die Leiste und Fehler im Terminal. Gilt, wenn du Shoal neu öffnest.</translation>
   </message>
   <message>
    <source>translation english german deutsch sprache</source>
@@ -5053,6 +5053,38 @@ answer: a*b</translation>
   <message>
    <source>{path} exists already and isn't overwritten.</source>
    <translation>{path} gibt es schon und wird nicht überschrieben.</translation>
+  </message>
+  <message>
+   <source>No window can be shown, because {why}; Shoal learns without one.</source>
+   <translation>Ein Fenster geht hier nicht ({why}); Shoal lernt ohne.</translation>
+  </message>
+  <message>
+   <source>This is a fault in Shoal{where}: {name}: {join}; nothing saved is lost, and the same command with SHOAL_DEBUG=1 shows what to report.</source>
+   <translation>Das ist ein Fehler in Shoal{where}: {name}: {join}; nichts Gespeichertes ist verloren, und derselbe Befehl mit SHOAL_DEBUG=1 zeigt, was du melden kannst.</translation>
+  </message>
+  <message>
+   <source>No window can be shown, because {why}; the view in this terminal opens.</source>
+   <translation>Ein Fenster geht hier nicht ({why}); die Ansicht in diesem Terminal öffnet sich.</translation>
+  </message>
+  <message>
+   <source>The system refused{where}: {strerror}; {error} and start again.</source>
+   <translation>Das System hat abgelehnt{where}: {strerror}; {error} und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>This computer's memory is used up; close other programs or take a smaller model, and start again.</source>
+   <translation>Der Arbeitsspeicher ist voll; schließe andere Programme oder nimm ein kleineres Modell, und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>A part of the installation is missing ({name}); {how}.</source>
+   <translation>Ein Teil der Installation fehlt ({name}); {how}.</translation>
+  </message>
+  <message>
+   <source>This needs {name}, which is not part of an installed app's engine:</source>
+   <translation>Das braucht {name}, was in der Engine einer installierten App nicht enthalten ist:</translation>
+  </message>
+  <message>
+   <source>start it in a copy of Shoal's source with ./shoal, which installs everything.</source>
+   <translation>starte es in einer Kopie von Shoals Quelltext mit ./shoal, was alles installiert.</translation>
   </message>
   <message>
    <source>The certificate of {host} isn't trusted here.</source>
@@ -8547,6 +8579,14 @@ answer: a*b</translation>
    <translation>Die Chat-Vorlage von {name} macht nichts aus der Frage:</translation>
   </message>
   <message>
+   <source>tokenizer.json of {name} can't be used ({why}):</source>
+   <translation>tokenizer.json von {name} ist nicht brauchbar ({why}):</translation>
+  </message>
+  <message>
+   <source>download the model again, or choose another.</source>
+   <translation>Lade das Modell noch einmal herunter oder wähle ein anderes.</translation>
+  </message>
+  <message>
    <source>The tokenizer of {name} has an older form, which needs the package transformers:</source>
    <translation>Der Tokenizer von {name} hat eine ältere Form und braucht das Paket transformers:</translation>
   </message>
@@ -8585,10 +8625,6 @@ answer: a*b</translation>
   <message>
    <source>The chat template of {name} refuses the prompt ({error}):</source>
    <translation>Die Chat-Vorlage von {name} lehnt die Frage ab ({error}):</translation>
-  </message>
-  <message>
-   <source>tokenizer.json of {name} is damaged:</source>
-   <translation>tokenizer.json von {name} ist beschädigt:</translation>
   </message>
   <message>
    <source>The {title} engine doesn't load ({said}): {name}.</source>
@@ -9193,6 +9229,14 @@ answer: a*b</translation>
   <message>
    <source>Close busy apps, then start again.</source>
    <translation>Schließ Apps, die viel rechnen, und starte dann neu.</translation>
+  </message>
+  <message>
+   <source>there is no display here</source>
+   <translation>hier ist kein Bildschirm</translation>
+  </message>
+  <message>
+   <source>the display {where} does not answer</source>
+   <translation>der Bildschirm {where} antwortet nicht</translation>
   </message>
   <message>
    <source>name another folder with SHOAL_PACKS</source>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import pty
 import subprocess
 import sys
 import types
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import __main__ as cli
+from app.cli import _saying
 from app.install.launcher.start import SETUP_HELP
 from app.sapo.questions import QuestionError
 from engines.contract import EngineError
@@ -203,7 +205,7 @@ def test_ctrl_c_is_no_traceback(
     ],
 )
 def test_every_error_is_a_sentence(error: Exception, words: list[str]) -> None:
-    said = cli.sentence(error)
+    said = _saying.sentence(error)
     assert all(word in said for word in words), said
     assert "\n" not in said and said.endswith(".")
 
@@ -226,3 +228,23 @@ def test_pytest_gets_its_arguments_and_gives_its_exit_code() -> None:
     done = shoal("test", "--collect-only", "-q", "-k", "nothing_is_called_this", "tests/common/test_home.py")
     assert done.returncode == 5 and "deselected" in done.stdout
     assert "usage: shoal test" in inside.shoal("test", "--help").stdout
+
+
+def test_a_language_that_was_set_is_spoken_to_a_person_at_a_terminal_and_to_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "window.json").write_text('{"language": "de"}')
+    errors = {}
+    for terminal in (True, False):
+        screen, side = pty.openpty()
+        reader, writer = os.pipe()
+        subprocess.run(
+            [sys.executable, "-m", "app.cli", "run", "--home", str(tmp_path), "--model", "nowhere"],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stderr=side if terminal else writer,
+            timeout=240,
+        )
+        errors[terminal] = os.read(screen if terminal else reader, 4096).decode()
+    assert errors[True].startswith("shoal: Bei nowhere ist kein Modell")
+    assert errors[False].startswith("shoal: There is no model at nowhere")

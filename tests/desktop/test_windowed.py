@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from app.common import home
 from app.common.process import memory
 from app.desktop.login import RUN_KEY, WindowsAutostart
 from app.desktop.windows import (
+    is_pipe_of_this_user,
     leave_bundle,
     without_bundle,
 )
@@ -22,6 +24,31 @@ from app.ui.shell.login import AutostartSwitch
 from tests.desktop.test_autostart import Registry
 
 ROOT = Path(__file__).parents[2]
+
+
+class Pipes:
+    """Windows' kernel, which knows who is at the ends of one pipe: the client's number and the server's."""
+
+    def __init__(self, client: int, server: int) -> None:
+        self.GetNamedPipeClientProcessId = self._tells(client)
+        self.GetNamedPipeServerProcessId = self._tells(server)
+
+    def _tells(self, process: int) -> Any:
+        def tell(pipe: Any, number: Any) -> int:
+            number._obj.value = process
+            return int(pipe.value == 7)
+
+        return tell
+
+
+def test_a_pipe_is_this_users_if_the_process_at_its_end_is() -> None:
+    gone = 2**31 - 1
+    assert is_pipe_of_this_user(7, True, Pipes(gone, os.getpid()))
+    assert is_pipe_of_this_user(7, False, Pipes(os.getpid(), gone))
+    assert not is_pipe_of_this_user(7, True, Pipes(os.getpid(), gone)), "a process that can't be looked at"
+    assert not is_pipe_of_this_user(8, True, Pipes(os.getpid(), os.getpid())), "a handle that is none"
+
+
 NOBODY = """
 import os, sys
 for number in (0, 1, 2):

@@ -66,8 +66,9 @@ class Relay:
 
 
 @contextmanager
-def running(*options: str) -> Iterator[Relay]:
+def running(*options: str, limits_here: bool = False) -> Iterator[Relay]:
     """A relay on a free port of this computer, ended hard afterwards."""
+    options = options if limits_here else ("--no-limits-here", *options)
     process = subprocess.Popen(
         [sys.executable, "-m", "app.cli", "relay", "--port", "0", *options],
         cwd=ROOT,

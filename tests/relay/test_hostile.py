@@ -25,6 +25,7 @@ import pytest
 from aiohttp import web
 
 from app.common.rate import Bucket
+from app.relay.limits import SOCKETS_PER_ADDRESS
 from app.relay.server import serving
 from app.relay.server.server import Server
 from app.relay.session.session import Session
@@ -305,6 +306,27 @@ def test_sockets_are_counted_before_a_word_is_spoken() -> None:
             relay.process.terminate()
             said = await asyncio.to_thread(relay.process.communicate)
             assert "Traceback" not in said[1], "Each that was refused wrote one"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("limits_here", [True, False])
+def test_programs_of_this_computer_are_counted_as_one_address(limits_here: bool) -> None:
+    """400 silent sockets from many of its addresses; without limits all of them are held."""
+
+    async def story() -> None:
+        with running(limits_here=limits_here) as relay:
+            host, port = relay.http.removeprefix("http://").split(":")
+            silent = [
+                await asyncio.open_connection(host, int(port), local_addr=(f"127.0.0.{number % 50 + 1}", 0))
+                for number in range(400)
+            ]
+            reads = [asyncio.create_task(reader.read(9)) for reader, _ in silent]
+            refused, held = await asyncio.wait(reads, timeout=3.0)
+            assert len(held) == (SOCKETS_PER_ADDRESS if limits_here else 400)
+            assert {task.result() for task in refused} <= {b"HTTP/1.1 "}
+            for _, writer in silent:
+                writer.close()
 
     asyncio.run(story())
 

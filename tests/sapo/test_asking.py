@@ -15,6 +15,7 @@ from app.sapo.asking import (
     extract_leniently,
     messages,
 )
+from app.sapo.reading.expression import has_false_equation
 
 
 def test_examples_are_earlier_turns_of_the_same_talk() -> None:
@@ -72,3 +73,12 @@ def test_nothing_hostile_comes_through_longer_than_an_answer_may_be() -> None:
         for found in (extract_answer(text), extract_leniently(text)):
             assert found is None or 0 < len(found) <= MAX_ANSWER
     assert extract_leniently("1" * 1_000_000) is not None and extract_leniently("x" * 1_000_000) is None
+
+
+def test_marks_around_an_answer_are_taken_off_to_a_bound() -> None:
+    """One by one, a million took hours; so did a text of blanks without an equation."""
+    assert extract_answer("#" + "=" * 40 + "7" + "." * 40) == "7"
+    assert (
+        extract_answer("#" + "=" * 1_000_000 + "7") is None and extract_answer("#7" + "." * 1_000_000) is None
+    )
+    assert not has_false_equation("1 " * 500_000 + "=") and has_false_equation("1 + " * 90 + "1 = 90")

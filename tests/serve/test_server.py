@@ -103,12 +103,11 @@ def test_plain_talk_gets_nothing_added_and_what_was_learned_its_own_instruction(
         assert len(greedy) == 1
 
 
-def test_a_short_name_is_the_models_too_and_an_unknown_one_hears_which_there_are(tmp_path: Path) -> None:
-    full = "HuggingFaceTB/SmolLM2-135M-Instruct"
-    server = Server(ModelProcess([], tmp_path, lambda _: None), full, "")
-    for name in (full, "smollm2-135m", "puzzles"):
+def test_every_spelling_is_the_models_and_an_unknown_name_hears_which_there_are(tmp_path: Path) -> None:
+    server = Server(ModelProcess([], tmp_path, lambda _: None), "smollm2-135m", "")
+    for name in ("HuggingFaceTB/SmolLM2-135M-Instruct", "SmolLM2 135M", "smollm2-135m", "puzzles"):
         assert asyncio.run(server._known(name)) == (name, name == "puzzles")
-    with pytest.raises(RequestError, match=f"There is no 'mail'. There are: {full}, puzzles") as refused:
+    with pytest.raises(RequestError, match=r"There is no 'mail'\. There are: smollm2-135m, puzzles") as refused:
         asyncio.run(server._known("mail"))
     assert (refused.value.status, refused.value.code) == (404, "model_not_found")
 
@@ -303,13 +302,26 @@ def test_more_connections_than_there_may_be_are_closed_and_a_newcomer_is_answere
             one.close()
 
 
-def test_a_client_that_reads_nothing_and_one_that_leaves_keep_no_one_waiting(server: Served) -> None:
+def opened_stream(server: Served) -> socket.socket:
     body = json.dumps({"model": "starter", "prompt": "1", "max_tokens": 400, "n": 8, "stream": True}).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+    one = socket.create_connection((server.host, server.port))
+    one.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return one
+
+
+def test_a_stop_ends_the_streams_that_are_open(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.chat(max_tokens=1)
+        model, streams = server.model(), [opened_stream(server) for _ in range(20)]
+        assert streams[0].recv(4).startswith(b"HTTP")
+    assert not psutil.pid_exists(model), "and the server ended with 0"
+
+
+def test_a_client_that_reads_nothing_and_one_that_leaves_keep_no_one_waiting(server: Served) -> None:
     idle = []
-    for leaves in (False, True, False, True):
-        one = socket.create_connection((server.host, server.port))
-        one.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    for leaves in (False, True, False, True, *([True] * 60)):
+        one = opened_stream(server)
         one.close() if leaves else idle.append(one)
     assert text(server.chat(max_tokens=4))
     for one in idle:

@@ -48,7 +48,16 @@ class Relay:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "relay", "--port", self._port, *self._options],
+            [
+                sys.executable,
+                "-m",
+                "app.cli",
+                "relay",
+                "--no-limits-here",
+                "--port",
+                self._port,
+                *self._options,
+            ],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,

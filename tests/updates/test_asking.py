@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from datetime import timedelta
@@ -238,6 +239,19 @@ class serving_raw:
 
     def _answer(self, asked: bytes) -> bytes:
         return self.answer
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_a_link_in_place_of_the_folder_is_not_followed(host: Host, tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "feed.json").write_text("mine")
+    (home / "updates").symlink_to(elsewhere)
+    assert known.stored_feed(home) == (b"", b"")
+    look(host, home)
+    assert (elsewhere / "feed.json").read_text() == "mine" and len(list(elsewhere.iterdir())) == 1
+    assert not (home / "updates").is_symlink() and known.stored_feed(home)[0]
 
 
 class redirecting(serving_raw):

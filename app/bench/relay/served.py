@@ -35,6 +35,7 @@ from app.bench.harness import BenchError
 from app.bench.relay.joining import SWARM, key_of, publish_frames
 from app.common.rate import Rate
 from app.common.signing import verifies
+from app.relay.access import Rules
 from app.relay.limits import QuotaBuckets
 from app.relay.server import masked
 from app.relay.server.connection import open_socket
@@ -131,7 +132,7 @@ async def _relay() -> None:
     def opened(url: str, state: RelayState) -> None:
         _obey(url, know)
 
-    await serve("127.0.0.1", 0, open_state, opened)
+    await serve("127.0.0.1", 0, open_state, opened, Rules(unlimited_here=True))
 
 
 async def _raw(check: bool = False) -> None:

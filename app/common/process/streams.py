@@ -49,6 +49,7 @@ class PlainStream:
 def plain_streams() -> contextlib.ExitStack:
     """Returns a context in which this process prints plain text alone."""
     both = contextlib.ExitStack()
-    both.enter_context(contextlib.redirect_stdout(cast(TextIO, PlainStream(sys.stdout))))
-    both.enter_context(contextlib.redirect_stderr(cast(TextIO, PlainStream(sys.stderr))))
+    for name, redirect in (("stdout", contextlib.redirect_stdout), ("stderr", contextlib.redirect_stderr)):
+        if (stream := getattr(sys, name)) is not None:  # a window's program on Windows has none
+            both.enter_context(redirect(cast(TextIO, PlainStream(stream))))
     return both

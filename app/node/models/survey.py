@@ -133,9 +133,7 @@ def _learned(folder: Path) -> tuple[int, float]:
 
 def _paced(models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
     """Adds the seconds of a round: measured ones if there are any."""
-    played = [
-        (model.parameters, model.training.round_s if model.training is not None else None) for model in models
-    ]
+    played = [(model.parameters, model.training.round_s if model.training else None) for model in models]
     expected = expected_round_s([one for one in played if one[0]], machine_class(), cores())
     return tuple(
         msgspec.structs.replace(model, round_s=expected.get(size, seconds))

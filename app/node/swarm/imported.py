@@ -2,7 +2,7 @@
 
 `shoal archive import` checks a file and puts its groups into the data folder. A node checks them again, because
 its version may have changed since, and adds them to its `PeerBuffer`, where they wait to be
-imitated (app.learning.imitation). The owner who imports a file vouches for its authors. No socket is opened.
+imitated (app.learning.imitation) like those of any stranger. No socket is opened.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ _AT_ONCE = 256
 
 
 async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
-    """Adds imported groups to a buffer, now and whenever the owner imports more; the owner vouches for their
-    authors. Runs until it is cancelled, or until the scoring process cannot be started (rounds report that,
-    too)."""
+    """Adds imported groups to a buffer, now and whenever the owner imports more. Runs until it is cancelled, or
+    until the scoring process cannot be started (rounds report that, too)."""
     seen: float | None = None
     left: list[ArchivedGroup] = []
     while True:
@@ -55,7 +54,7 @@ async def feed(home: Path, sandbox: Sandbox, buffer: PeerBuffer) -> None:
             while left and buffer.knows_trained_families:
                 for line, group in await asyncio.to_thread(_checked, home, sandbox, left[:_AT_ONCE]):
                     if isinstance(group, GroupRecord):
-                        buffer.vouched.add(line.group.pk)
+                        buffer.imported.add(line.group.pk)
                         buffer.add(group)
                 del left[:_AT_ONCE]
         except (OSError, ArchiveError, SandboxSuspended):

@@ -108,6 +108,7 @@ class SwarmMember:
         self._resting = self._in_class = False
         self._probe: Probe | None = None
         self._early: deque[GroupRecord] = deque(maxlen=_EARLY)
+        self._keeping: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._fetcher: PeerFetcher | None = None
         self.buffer = PeerBuffer(self._now_ms, people=people)
@@ -153,7 +154,7 @@ class SwarmMember:
         if self._client is not None and self._receipts():
             self._client.thank([group.id for group in new])
             skills = sorted({(group.key, group.coordinates.family) for group in new})
-            self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.vouched)
+            self._client.thank_for_lessons(one for one in skills if one[0] not in self.buffer.imported)
         self._save_waiting()
         self._refresh()
 
@@ -286,7 +287,6 @@ class SwarmMember:
 
     def _join(self, kept: StoredIdentity, invites: Sequence[Invite]) -> tuple[Client, PeerFetcher]:
         identity = kept.identity
-        self.buffer.vouches_for_all = any(invite.token is not None for invite in invites)
         self._private = bool(invites) and all(is_access_key(invite.token) for invite in invites)
         if self._outbox is None:
             self._outbox = Outbox(self._folder / "outbox.sqlite")
@@ -302,7 +302,7 @@ class SwarmMember:
             handed=self._handed_out,
             ledger=self._ledger,
         )
-        self.reporter.joined(client.status.acknowledged, self.buffer.vouches_for_all)
+        self.reporter.joined(client.status.acknowledged, any(invite.token is not None for invite in invites))
         fetcher = PeerFetcher(
             client,
             lambda swarm: self._open_intake(swarm, own_keys),
@@ -397,7 +397,10 @@ class SwarmMember:
         self._in_class = in_class
 
     def _handed_out(self, content: str) -> None:
-        """Stores a question set handed out by the class, for the owner to look at."""
+        """Stores a question set handed out by the class, for the owner to look at. It is parsed in a
+        thread, and one at a time, however many come."""
+        if self._keeping is not None and not self._keeping.done():
+            return
 
         def keep() -> None:
             if question_sets.store_offered_set(self._folder, content):

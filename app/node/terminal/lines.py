@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from app.models.catalogue import title
 from app.node.record import commands, events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import Snapshot
@@ -95,7 +96,7 @@ def log_line(event: events.Event) -> str | None:
         case events.Started():
             at = f"continuing after round {event.round}" if event.round else "starting fresh"
             where = f"{event.engine.name} ({event.engine.device}, {event.engine.dtype})"
-            return f"{event.model} on {where}, {event.recipe} recipe, {at}."
+            return f"{title(event.model)} on {where}, {event.recipe} recipe, {at}."
         case Round():
             return f"Round {event.round}: {'; '.join(event.short_phrases)}; {event.seconds:.1f} s."
         case Probe():

@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from app.common.text import in_bytes, rounded_duration, safe_line
+from app.models.catalogue import title
 from app.node.record import records
 from app.node.record.reasons import Reason
 from app.node.record.records import GroupRow
@@ -90,7 +91,7 @@ def draw_view(snapshot: Snapshot, width: int, height: int, now: float, keys: boo
 
 def _header(snapshot: Snapshot, width: int) -> Text:
     line = Text(" Shoal ", style="bold black on cyan", end="")
-    line.append(f" {safe_line(snapshot.model)}", style="bold")
+    line.append(f" {safe_line(title(snapshot.model))}", style="bold")
     line.append(" · learning on its own" if snapshot.swarm is None else " · learning with others")
     return one_line(line, width)
 

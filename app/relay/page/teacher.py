@@ -8,7 +8,7 @@ import io
 import math
 import secrets
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -99,6 +99,10 @@ def render(
     """Renders the page. `join`: the class's invite; `online`: the connected keys; `now`: Unix seconds; `words`:
     also show the invite as six words (a private swarm has other words); `people`: by a model's name, whose it
     is."""
+
+    def named(key: bytes) -> str:
+        return people.get(node_name(key)) or node_name(key)
+
     link, said = join.link(), join.words() if words else None
     pupils = sorted(room.pupils, key=node_name)
     state = "<em>learning</em>" if room.learning else '<em class="not">paused by you</em>'
@@ -144,12 +148,12 @@ def render(
             _table(room, pupils, online, people),
             "</section><div><section><h2>Whose answers went where</h2>",
             "<p>Answers that went from one to another; thicker is more</p>",
-            _ring(room, pupils),
+            _ring(room, pupils, named),
             "</section><section><h2>Solved for the first time</h2><p>A kind of puzzle each, newest first</p>",
-            _discoveries(room.discoveries[::-1][:MAX_SHOWN], now),
+            _discoveries(room.discoveries[::-1][:MAX_SHOWN], now, named),
             "</section></div></div></main><footer>",
             f"<span>Figures are renewed every {page.REFRESH_S} seconds</span>",
-            "<span>Kept in memory only: export what you want to keep</span></footer></body></html>",
+            "<span>Figures are kept in memory only: export what you want to keep</span></footer></body></html>",
         )
     ).encode("utf-8", "replace")
 
@@ -185,7 +189,7 @@ def state_of(pupil: Pupil, learning: bool, online: bool) -> str:
     if not online:
         return f"away since {datetime.fromtimestamp(pupil.latest):%H:%M}"
     if not learning:
-        return "paused by you"
+        return "learning anyway" if pupil.rests is False else "paused by you"
     return {None: "connected", False: "learning", True: "taking a break"}[pupil.rests]
 
 
@@ -230,7 +234,7 @@ def _spark(marks: Sequence[ClassMeasurement]) -> str:
     )
 
 
-def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
+def _ring(room: Classroom, pupils: Sequence[bytes], named: Callable[[bytes], str]) -> str:
     """The students on a ring as SVG, with an arc from each author to each student who received its groups."""
     place = {
         key: (
@@ -248,18 +252,18 @@ def _ring(room: Classroom, pupils: Sequence[bytes]) -> str:
     arcs = "".join(
         f'<path d="M{place[a][0]:.1f} {place[a][1]:.1f}Q50 50 {place[b][0]:.1f} {place[b][1]:.1f}" '
         f'stroke-width="{0.15 + 1.1 * number / most:.2f}">'
-        f"<title>{escape(node_name(a))} to {escape(node_name(b))}: {number}</title></path>"
+        f"<title>{escape(named(a))} to {escape(named(b))}: {number}</title></path>"
         for (a, b), number in drawn
     )
     dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(node_name(key))}</title></circle>'
-        + (_label(node_name(key), x, y) if len(pupils) <= _NAMED else "")
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.6"><title>{escape(named(key))}</title></circle>'
+        + (_label(named(key), x, y) if len(pupils) <= _NAMED else "")
         for key, (x, y) in place.items()
     )
     (a, b), number = drawn[0]
-    said = f"Most went from {node_name(a)} to {node_name(b)}: {number} puzzles with their answers."
+    said = f"Most went from {named(a)} to {named(b)}: {number} puzzles with their answers."
     return (
-        f'<svg class="ring" viewBox="-28 -4 156 108" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
+        f'<svg class="ring" viewBox="-44 -4 188 108" role="img" aria-label="{escape(said)}">{arcs}{dots}</svg>'
         f"<p>{escape(said)}</p>"
     )
 
@@ -278,19 +282,19 @@ def _qr(text: str) -> str:
     return str(segno.make_qr(text).png_data_uri(scale=4, border=4))
 
 
-def _discoveries(some: Sequence[Discovery], now: float) -> str:
+def _discoveries(some: Sequence[Discovery], now: float, named: Callable[[bytes], str]) -> str:
     if not some:
         return '<div class="empty">None yet.</div>'
-    return f"<ul>{''.join(f'<li>{escape(discovery_sentence(one, now))}</li>' for one in some)}</ul>"
+    return f"<ul>{''.join(f'<li>{escape(discovery_sentence(one, now, named))}</li>' for one in some)}</ul>"
 
 
-def discovery_sentence(one: Discovery, now: float) -> str:
+def discovery_sentence(one: Discovery, now: float, named: Callable[[bytes], str] = node_name) -> str:
     """Describes a discovery in a sentence. It states the order of events, not a cause."""
-    who, what = node_name(one.pupil), FAMILIES[one.family].title
+    who, what = named(one.pupil), FAMILIES[one.family].title
     ago = exact_duration(max(0.0, now - one.at))
     if not one.before or one.after_s is None:
         return f"{who} solved its first {what} on its own, {ago} ago."
-    others = " and ".join(node_name(key) for key in one.before)
+    others = " and ".join(named(key) for key in one.before)
     after = exact_duration(one.after_s)
     return f"{who} solved its first {what} {after} after answers of {others} came, {ago} ago."
 

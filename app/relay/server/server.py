@@ -50,7 +50,7 @@ STRANGERS_SHARE, KNOWN_SHARE = 8, 4
 """At most 1/8 of all connections may lack a sign-in, and the last 1/4 is reserved for those and for keys with
 standing: new keys are refused earlier."""
 NEW_WEBSOCKETS = Rate(60 * 200, 400)
-"""New websockets of all clients together, without those on this computer: 200 a second."""
+"""New websockets of all clients together: 200 a second."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Server:
         rules = rules or Rules()
         self.state = state
         self._rng = rng or Random()
-        self._origins = Origins(rules.proxies)
+        self._origins = Origins(rules.proxies, rules.unlimited_here)
         # in a class it is keys that count, not their address: a whole school has one
         most = SOCKETS_PER_ADDRESS if state.classroom is None else CONNECTIONS_PER_KEY * KEYS_PER_NETWORK
         self.sockets = ConnectionLimit(self._origins, state.clock, rules.sockets, most)

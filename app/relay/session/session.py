@@ -27,7 +27,8 @@ from app.relay.standing import Treatment
 from app.relay.store.backing import ArchivedGroup, Unavailable
 from app.relay.store.turns import SampleQuery
 from app.swarm.wire import limits
-from app.swarm.wire.frames import decode_client_frame, to_frame
+from app.swarm.wire.body import task_of
+from app.swarm.wire.frames import decode_client_frame, decode_envelope, to_frame
 from app.swarm.wire.limits import Code, Refused
 from app.swarm.wire.protocol import (
     LESSONS,
@@ -51,6 +52,7 @@ from app.swarm.wire.protocol import (
     Sample,
     Welcome,
 )
+from app.swarm.wire.shared_sets import is_shared_set_family
 from app.swarm.wire.signin import check_sign_in, signed_hello
 
 MAX_FAULTS = 32
@@ -341,7 +343,9 @@ class Session:
             return refusal(Code.ERROR, str(error), rid=recall.rid, wait_s=error.retry_after_s)
         given = state.sampler.given_to(key)
         for one in found:
-            if len(taken) < recall.k and len(one.raw) <= room and not given.has(one.id):
+            if len(taken) == recall.k or len(one.raw) > room or given.has(one.id):
+                continue
+            if await self._vouched_for(one):
                 given.add(one.id)
                 room -= len(one.raw)
                 taken.append(one)
@@ -355,6 +359,13 @@ class Session:
             else None,
         )
         return self._batch(key, figures, [one.raw for one in taken])
+
+    async def _vouched_for(self, group: ArchivedGroup) -> bool:
+        """Whether a recalled group is true as far as this relay can tell; members check shared sets' groups."""
+        state = self._state
+        if state.checker is None or is_shared_set_family(task_of(decode_envelope(group.raw)).family):
+            return True
+        return await state.checker.vouches_for(group, state.clock())
 
     async def _erased(self) -> bytes:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 _TOKEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|[a-z]|[-+*/()])")
@@ -111,10 +111,32 @@ def has_false_equation(work: str) -> bool:
     >>> has_false_equation("4-1=3 3-7=-4 -4+1=-3 #-3"), has_false_equation("4-1=3 3-7=4 #4")
     (False, True)
     """
-    plain = work.translate(_SIGNS)
-    found = (match[0] for match in _EQUATION.finditer(plain))
-    equations = (part for one in found for part in ([one] if _SPACED.search(one) else one.split()))
-    return any(len(_values(equation)) > 1 for equation in equations if "=" in equation)
+    return any(len(_values(piece)) > 1 for piece in pieces(work) if "=" in piece)
+
+
+def pieces(work: str) -> Iterator[str]:
+    """Yields a text's equations of numbers, and the words between them.
+
+    >>> [*pieces("27 3 24/3=8 so 2 + 3 = 5 \u00d7 1, b")]
+    ['27', '3', '24/3=8', 'so', ' 2 + 3 = 5 * 1', ',', 'b']
+    """
+    plain, at = work.translate(_SIGNS), 0
+    for start, end in _equations(plain):
+        equation = plain[start:end]
+        yield from plain[at:start].split()
+        yield from [equation] if _SPACED.search(equation) else equation.split()
+        at = end
+    yield from plain[at:].split()
+
+
+def _equations(plain: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for apart in (*_APART.finditer(plain), None):
+        end = apart.start() if apart is not None else len(plain)
+        part = plain[at:end]
+        if "=" in part.strip("="):
+            yield end - len(part.lstrip("=")), at + len(part.rstrip("="))
+        at = apart.end() if apart is not None else end
 
 
 def _values(equation: str) -> set[Fraction]:
@@ -126,8 +148,7 @@ def _values(equation: str) -> set[Fraction]:
 
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
-# Each text is read once: a lookahead is never entered again. A possessive quantifier says the same and matches
-# wrongly in Python 3.11.2, which Debian 12 has.
-_SIDE = r"(?=(?P<{0}>(?:[-+*/() ]|[0-9]+(?:\.[0-9]+)?)+))(?P={0})"
-_EQUATION = re.compile(rf"{_SIDE.format('first')}(?:={_SIDE.format('next')})+")
+_APART = re.compile(r"[^-+*/() 0-9.=]+|={2,}|(?<![0-9])[0-9]+(?:\.[0-9]+){2,}|(?<![0-9])\.|\.(?![0-9])")
+"""What no equation goes on over. Between two of these stands one with all its sides, or none, so that each text
+is read once: a pattern of an equation is tried anew from each place of a text that has none."""
 _SPACED = re.compile(r" =|= ")

@@ -109,9 +109,11 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 if isinstance(made, Question):
                     index, family = made.coordinates.index, FAMILIES[made.coordinates.family]
                     worked = family.worked(made.entry) if request.worked else ""
+                    solution = family.solution(made.entry) if request.worked else ""
                     content = made.content
                     held_out = family.holds_out(content)
-                    _send(replies, QuestionMade(request.number, index, made.text, held_out, content, worked))
+                    reply = QuestionMade(request.number, index, made.text, held_out, content, worked, solution)
+                    _send(replies, reply)
                 else:
                     _send(replies, _refused(request.number, made))
         elif isinstance(request, LoadQuestion):

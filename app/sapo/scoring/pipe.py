@@ -39,8 +39,8 @@ class Judge(msgspec.Struct, frozen=True, tag=True):
 
 class Make(msgspec.Struct, frozen=True, tag=True):
     """Generates these questions; `onward`: the first sound ones of their seeds; `worked`: with a worked answer
-    too. Each gets a separate reply, QuestionMade or NoQuestion, in this order; the loaded question stays
-    loaded."""
+    and the solution too. Each gets a separate reply, QuestionMade or NoQuestion, in this order; the loaded
+    question stays loaded."""
 
     number: int
     places: tuple[Coordinates, ...]
@@ -73,8 +73,8 @@ class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
 
 
 class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
-    """A question's text, the index at which it was found, whether it is held out, its content number, and its
-    worked answer if one was requested and exists."""
+    """A question's text, the index at which it was found, whether it is held out, its content number, and, if
+    they were requested, its worked answer (empty if there is none) and its solution."""
 
     number: int
     index: int
@@ -82,6 +82,7 @@ class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
     held_out: bool
     content: int
     worked: str = ""
+    solution: str = ""
 
 
 class Judged(msgspec.Struct, frozen=True, tag=True):

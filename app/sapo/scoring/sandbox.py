@@ -289,6 +289,7 @@ def _made(place: Coordinates, reply: Reply) -> QuestionPrompt | QuestionError:
             held_out=reply.held_out,
             content=reply.content,
             worked=reply.worked,
+            solution=reply.solution,
         )
     if isinstance(reply, NoQuestion):
         return _refusal(reply)

@@ -5,7 +5,8 @@ put together with `cat`. Reading trusts nothing: bytes, lines and time are bound
 through `Intake` like one that a relay sent. Only its age and its author's rate are no reason to refuse it.
 
 Not checked: whether two keys are two people. A relay knows from which networks its groups came, a file does
-not, so whoever imports a file vouches for all of its authors."""
+not. Whoever imports a file trusts nobody by that: its answers are taught like any stranger's
+(app.learning.teachable), whose words never are, however many keys signed them."""
 
 from __future__ import annotations
 

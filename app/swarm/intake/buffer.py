@@ -50,8 +50,6 @@ class WaitingGroups(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[GroupRecord, ...]
     taught: dict[str, int]
     learned: frozenset[str]
-    trusted: bool = False
-    """Whether the owner trusted every author: they came in a private swarm."""
 
 
 DOUBTED = "They disagree too often."
@@ -98,10 +96,8 @@ class PeerBuffer:
         """Number of groups trained on in this run (`taken`) and in the latest round (`taken_last`)."""
         self.authors: Counter[str] = Counter()
         """Number of groups trained on, by their authors' keys."""
-        self.vouched: set[str] = set()
-        """Keys of authors that the owner trusts, by importing a file of theirs."""
-        self.vouches_for_all = False
-        """True if the owner trusts every author: in a private swarm."""
+        self.imported: set[str] = set()
+        """Keys of authors of whom the owner imported a file."""
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -157,25 +153,16 @@ class PeerBuffer:
             groups=tuple(self._waiting.values()),
             taught=dict(self.times_taught),
             learned=frozenset(self._learned),
-            trusted=self.vouches_for_all,
         )
 
     def restore_waiting(self, saved: WaitingGroups) -> None:
-        """Adds saved groups that are younger than a relay's archive and were not here before. Does nothing if
-        they are of a public swarm and every author is trusted now: swarms may have the same name."""
-        if self.vouches_for_all and not saved.trusted:
-            return
+        """Adds saved groups that are younger than a relay's archive and were not here before."""
         oldest = self.now_ms() - ARCHIVE_MAX_AGE_S * 1000
         for group in saved.groups:
             if group.age_from_ms >= oldest and self.add(group) and group.id in self._waiting:
                 if times := saved.taught.get(group.id):
                     self.times_taught[group.id] = times
                 self._learned.update({group.id} & saved.learned)
-
-    def vouches(self, key: str) -> bool:
-        """True if an author may be imitated without a second author: the owner trusts it, or its answers
-        were learned from before."""
-        return self.vouches_for_all or key in self.vouched or self.records.has_standing(key)
 
     def count_taught(self, ids: Iterable[str]) -> None:
         """Counts that a round imitated answers of these groups."""

@@ -21,6 +21,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from app.sapo.asking import SHORT_MARK
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import QUESTIONS_VERSION, QuestionError, UnmadeQuestion
@@ -260,7 +261,7 @@ class Intake:
     def _regenerated(self, envelope: Envelope, body: Body, group: GroupRecord) -> GroupRecord | IntakeReason:
         """Regenerates the question in the sandbox, where it can be interrupted, and scores the answers. Raises
         QuestionError."""
-        asked = self._sandbox.questions([group.coordinates])[0]
+        asked = self._sandbox.questions([group.coordinates], worked=True)[0]
         if isinstance(asked, QuestionError):
             raise asked
         text = asked.text
@@ -279,6 +280,7 @@ class Intake:
             key=envelope.pk,
             author=identity.node_name(bytes.fromhex(envelope.pk)),
             question=text,
+            worked=asked.worked or f"{SHORT_MARK}{asked.solution}",
             created_ms=body.created_ms,
         )
 

@@ -61,9 +61,8 @@ class ModelActions:
     """Puts the model back to its best round; what it learned later is deleted."""
     start_over: Callable[[str], None] = _nothing
     keep_token: Callable[[str], None] = _nothing
-    serve: Callable[..., None] = _nothing
-    """Starts or stops serving a model to other programs on this computer: the one whose name is the second
-    argument, else the chosen one."""
+    serve: Callable[[bool], None] = _nothing
+    """Starts or stops serving the chosen model to other programs on this computer."""
     result: Callable[[Callable[[str, bool], None]], None] = _nothing
     """Saves a signed result of the chosen model to a place that the person picks. The callback gets a sentence
     and whether it succeeded."""

@@ -29,6 +29,7 @@ _LEARNER = (
         f"app/{room}"
         for room in (
             "chat",
+            "cli/_saying.py",
             "common",
             "desktop",
             "learning",
@@ -71,7 +72,13 @@ _UNSEEN = {
 """Files of the node whose sentences no window shows, with the reason."""
 _PHRASES = ("engines/remedy.py", "app/node/rules/setting.py")
 """Files whose texts are parts of sentences."""
-_PARTS = ("{n} days", "name another folder with SHOAL_PACKS", "move the data folder")
+_PARTS = (
+    "{n} days",
+    "there is no display here",
+    "the display {where} does not answer",
+    "name another folder with SHOAL_PACKS",
+    "move the data folder",
+)
 """Other texts that are parts of sentences."""
 _SENSOR = re.compile(r'^    name = "(.+ .+)"$', re.MULTILINE)
 """Matches the name of a source of facts."""

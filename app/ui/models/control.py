@@ -197,12 +197,12 @@ class ModelControl(JobControl[Holdings]):
         mirror = str(self._choices["mirror"]) or os.environ.get("HF_ENDPOINT", "")
         return urlsplit(mirror).hostname or mirror or "huggingface.co"
 
-    def serve(self, on: bool, model: str = "") -> None:
-        """Starts or stops serving a model to other programs here; without a name, the chosen one."""
+    def serve(self, on: bool) -> None:
+        """Starts or stops serving the chosen model to other programs here."""
         self._server.end()
         self._change(door=None, door_opening=on, door_problem="")
         if on:
-            where = ["--home", str(self._home), "--model", model or self.state.chosen]
+            where = ["--home", str(self._home), "--model", self.state.chosen]
             where += ["--engine", str(self._choices["engine"])]
             allowed = [f"--allow={one}" for one in self._choices["serve_allows"]]
             self._server.start(["serve", "--json", "--attached", *where, *allowed], self._log)

@@ -1,5 +1,5 @@
-"""A switch that opens the model to other programs on this computer, and the address, token and name that they
-need. The page Models shows it for the model, a skill's card for the skill."""
+"""The switch on the page Models that opens the model to other programs on this computer, and the address, token
+and name that they need."""
 
 from __future__ import annotations
 
@@ -16,21 +16,15 @@ _SHOWN = 9
 """Characters of the token that are visible."""
 
 
-class DoorPanel(QWidget):
-    """`asked`: the skill that programs ask by its name, `model`: the one that learned it; both are empty for
-    the chosen model."""
-
-    def __init__(self, theme: Theme, actions: Actions, asked: str = "", model: str = "") -> None:
+class DoorCard(Card):
+    def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self._asked = asked
         self._door: ServedDoor | None = None
         self._switch = Switch(theme, tr("Use it in other programs"))
-        self._switch.toggled.connect(lambda on: actions.models.serve(on, model))
+        self._switch.toggled.connect(actions.models.serve)
         self._why = Label("", "soft", wrap=True)
         self._problem = Label("", "bad", wrap=True)
-        title = column(
-            Label(tr("Use it in other programs"), "strong" if asked else "heading"), self._why, gap=4
-        )
+        title = column(Label(self._switch.accessibleName(), "heading"), self._why, gap=4)
         self._address, self._token, self._name = (Elided("", "strong") for _ in range(3))
         copies = [
             (tr("Address"), self._address, CopyButton(theme, tr("Copy address"), lambda: self._part("url"))),
@@ -46,23 +40,17 @@ class DoorPanel(QWidget):
             "Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks "
             "what your model has learned."
         )
-        if asked:
-            paste = tr("Paste these where a program asks for an “OpenAI-compatible” address.")
-            command = CopyButton(theme, tr("Copy a command that asks it"), self._command)
-            lines.append(boxed(row(Label(tr("In a terminal"), "soft"), command, 1, gap=12)))
         how = Label(paste, "soft", wrap=True)
         where = button(tr("How, for each program"), lambda: actions.show_help("programs"), "flat")
         self._open = boxed(column(rule(), *lines, boxed(row(how, where, gap=12, fill=0)), gap=10))
         head = row(title, self._switch, gap=24, fill=0)
-        self.setLayout(column(head, self._problem, self._open, gap=12))
+        self.setLayout(column(head, self._problem, self._open, gap=12, margins=(20, 16, 20, 16)))
         self.show_holdings(Holdings(chosen=""))
 
     def show_holdings(self, holdings: Holdings) -> None:
         self._door = door = holdings.door
         self._switch.show_on(door is not None or holdings.door_opening)
         off = tr("Off. Turn on to chat with your model in other programs on this computer.")
-        if self._asked:
-            off = tr("Off. Turn on to ask it from other programs on this computer.")
         self._why.say(
             tr("Programs on this computer can ask your model. Learning pauses while it answers.")
             if door is not None
@@ -78,23 +66,4 @@ class DoorPanel(QWidget):
             self._name.say(self._part("model"))
 
     def _part(self, name: str) -> str:
-        if name == "model" and self._asked:
-            return self._asked
         return str(getattr(self._door, name)) if self._door is not None else ""
-
-    def _command(self) -> str:
-        """Returns a command that asks the skill one text, for a terminal of any system."""
-        asked = f'{{"model": "{self._asked}", "messages": [{{"role": "user", "content": "{tr("A text")}"}}]}}'
-        body = asked.replace('"', '\\"')
-        head = f'-H "Authorization: Bearer {self._part("token")}" -H Content-Type:application/json'
-        return f'curl {self._part("url")}/chat/completions {head} -d "{body}"'
-
-
-class DoorCard(Card):
-    """The panel as a card of its own."""
-
-    def __init__(self, theme: Theme, actions: Actions) -> None:
-        super().__init__()
-        self._panel = DoorPanel(theme, actions)
-        self.show_holdings = self._panel.show_holdings
-        self.setLayout(column(self._panel, margins=(20, 16, 20, 16)))

@@ -141,7 +141,7 @@ def shared_summary(view: View) -> tuple[str, str]:
     if not swarm.connected:
         return tr("Nothing right now"), translated(swarm.sentence) or tr("Looking for a swarm.")
     where = {"relay": swarm.relay_name or swarm.relay or "–", "name": swarm.name or "–"}
-    if not swarm.given and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
+    if not swarm.given_ever and not any(one.outgoing and one.kind == "pub" for one in swarm.messages):
         answer = tr("No puzzle answers yet")
         why = tr("It signed in to {relay} with the made-up name {name}.", **where)
     else:

@@ -4,6 +4,7 @@ installer asks the window to quit in the same way."""
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
 import struct
@@ -12,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 from PySide6.QtCore import QLockFile, QObject, QSysInfo, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
+from app.common import files
 from engines.files import user_temp_folder
 
 _PATIENCE_MS = 1500
@@ -48,7 +51,7 @@ class Single(QObject):
         self.taken = self._lock.tryLock(100) or self._take_over()
         self._server: QLocalServer | None = None
         self._callers: list[QLocalSocket] = []
-        self.listens = self.taken and any(map(self._listen_at, _names(home)))
+        self.listens = self.taken and any(map(self._listen_at, _names(home, listening=True)))
 
     def _take_over(self) -> bool:
         """Takes the lock of a process that isn't one of this computer, if nobody answers for it."""
@@ -114,19 +117,34 @@ def end_other(home: Path) -> bool:
     return _say(home, QUIT.encode())
 
 
-def _names(home: Path) -> Iterator[str]:
+def _names(home: Path, listening: bool = False) -> Iterator[str]:
     """Yields socket names to listen at: in the data folder or, if the disk or the path's length forbids that,
     in this user's temporary folder. In a folder that others can write to, somebody else could listen first."""
-    digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     if os.name == "nt":
-        yield f"shoal-{digest}"
+        if name := _pipe(home / SOCKET, listening):
+            yield name
         return
+    digest = sha256(str(home.resolve()).encode()).hexdigest()[:16]
     path = home.resolve() / SOCKET
     if len(os.fsencode(path)) <= _LONGEST_PATH and _own(path.parent):
         yield str(path)
     with suppress(OSError):
         if _own(corner := user_temp_folder()):
             yield str(corner / f"window-{digest}")
+
+
+def _pipe(file: Path, listening: bool) -> str:
+    """Returns the name of the window's pipe on Windows, where anyone may listen at a name first: one that
+    no one can guess, new for each window, and kept in a file in the data folder. Empty if there is none."""
+    with suppress(OSError):
+        if listening:
+            name = f"shoal-{token_hex(16)}"
+            files.write(file, name.encode(), private=True)
+            return name
+        with file.open("rb") as opened:
+            said = opened.read(100).decode("ascii", "replace")
+        return said if re.fullmatch("shoal-[0-9a-f]{32}", said) else ""
+    return ""
 
 
 def _own(folder: Path) -> bool:
@@ -137,9 +155,13 @@ def _own(folder: Path) -> bool:
     return False
 
 
-def _same_user(peer: QLocalSocket) -> bool:
-    """Whether the process at the other end runs as this user. Only Linux reports it; elsewhere the permissions
-    of the folder, or on Windows of the pipe, ensure it."""
+def _same_user(peer: QLocalSocket, listens: bool = False) -> bool:
+    """Whether the process at the other end, which listened or called, runs as this user. Linux reports its user
+    and Windows its number; on macOS the permissions of the folder ensure it."""
+    if sys.platform == "win32":
+        from app.desktop.windows import is_pipe_of_this_user
+
+        return is_pipe_of_this_user(int(peer.socketDescriptor()), listens)
     if sys.platform != "linux":
         return True
     with suppress(OSError), socket.socket(fileno=os.dup(int(peer.socketDescriptor()))) as same:
@@ -152,7 +174,7 @@ def _say(home: Path, line: bytes) -> bool:
     for name in _names(home):
         peer = QLocalSocket()
         peer.connectToServer(name)
-        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer):
+        if peer.waitForConnected(_PATIENCE_MS) and _same_user(peer, listens=True):
             peer.write(line + b"\n")
             return peer.waitForBytesWritten(_PATIENCE_MS)
     return False

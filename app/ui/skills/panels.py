@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget
 
+from app.models.catalogue import find, title
 from app.node.models.skills import KnownSkill
 from app.sapo.sets.question_set import Row
 from app.skills.answering import AskedAnswer
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, number, tr
-from app.ui.models.door import DoorPanel
 from app.ui.models.export_menu import ExportMenu
 from app.ui.skills.answering import RightAnswer, Teach
 from app.ui.skills.doubts import DoubtList
 from app.ui.theme import Theme
-from app.ui.view.view import Holdings
-from app.ui.widgets.pieces import Label, boxed, button, clear_layout, column, field, row, rule
+from app.ui.view.view import Holdings, ServedDoor
+from app.ui.widgets.pieces import CopyButton, Label, boxed, button, clear_layout, column, field, row, rule
 
 _LABELS = 12
 """Maximum labels whose numbers of rows are listed."""
@@ -98,7 +98,11 @@ class ElsewherePanel(SkillPanel):
     def __init__(self, theme: Theme, ask: Actions, known: KnownSkill) -> None:
         super().__init__()
         self._ask, self._known = ask, known
-        self._door = DoorPanel(theme, ask, known.slug, known.model_name)
+        self._door: ServedDoor | None = None
+        self._how = Label("", "soft", wrap=True)
+        self._copy = CopyButton(theme, tr("Copy a command that asks it"), self._command)
+        models = button(tr("See the models"), lambda: ask.go("models"))
+        asks = row(self._how, self._copy, models, gap=12, fill=0)
         self._takes = False
         """Whether a file was asked for here, so that what became of it is told here."""
         take = button(tr("Take it away"), lambda: None)
@@ -106,16 +110,38 @@ class ElsewherePanel(SkillPanel):
         files = tr("Files for other programs. They answer as it does here.")
         self._said = Label("", "soft", wrap=True)
         below = row(Label(files, "soft", wrap=True), take, gap=12, fill=0)
-        self.setLayout(column(rule(), self._door, rule(), below, self._said, gap=12))
+        self.setLayout(column(rule(), asks, rule(), below, self._said, gap=12))
         self._said.tell("")
+        self.show_holdings(Holdings(chosen=""))
 
     def show_skill(self, known: KnownSkill) -> None:
         self._known = known
 
     def show_holdings(self, holdings: Holdings) -> None:
-        self._door.show_holdings(holdings)
+        model = self._known.model_name
+        door = holdings.door
+        self._door = door if door is not None and find(door.model) in (None, find(model)) else None
+        names = {"model": title(model), "name": self._known.slug}
+        self._how.say(
+            tr("Programs ask it as “{name}”. Their address and token are on the page Models.", **names)
+            if self._door is not None
+            else tr(
+                "On the page Models, choose {model} and turn on “Use it in other programs”. Programs ask it as "
+                "“{name}”.",
+                **names,
+            )
+        )
+        self._copy.setVisible(self._door is not None)
         if self._takes:
             self._said.tell(holdings.problem or holdings.said)
+
+    def _command(self) -> str:
+        """Returns a command that asks the skill one text, for a terminal of any system."""
+        assert self._door is not None
+        text = f'"messages": [{{"role": "user", "content": "{tr("A text")}"}}]'
+        body = f'{{"model": "{self._known.slug}", {text}}}'.replace('"', '\\"')
+        head = f'-H "Authorization: Bearer {self._door.token}" -H Content-Type:application/json'
+        return f'curl {self._door.url}/chat/completions {head} -d "{body}"'
 
     def _take(self, form: str, to: str) -> None:
         self._takes = True

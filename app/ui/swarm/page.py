@@ -254,6 +254,8 @@ def taught(swarm: SwarmView) -> str:
 
 def waiting_for(swarm: SwarmView) -> tuple[str, str]:
     """Returns the texts shown while no peer has sent anything: whether anyone is there, and what comes next."""
+    if swarm.lesson_over:
+        return tr("No answers came in this lesson"), ""
     if swarm.online:
         online = counted("{n} other is online", "{n} others are online", swarm.online)
         return online, tr("They appear here with the first answer they share.")
@@ -316,8 +318,8 @@ class ClassCard(Card):
         if swarm.lesson_over:
             state = translated(swarm.sentence) or tr("The lesson has ended.")
             about = tr(
-                "What your model learned stays, and so do questions you added. It learns alone now, and sends "
-                "nothing."
+                "What your model learned stays, and so do questions you added. It learns alone "
+                "from now on, and sends nothing."
             )
         elif swarm.class_paused:
             state = tr("The teacher has paused everyone.")

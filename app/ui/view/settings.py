@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from app.common import files
+from app.models.catalogue import full_name
 from app.node.rules.setting import PROBE_EVERY, Setting, expected_value, refusal_sentence
 from app.ui.language.texts import available_languages, mark
 from engines.facts import ENGINES
@@ -34,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
         default="system",
         group=mark("Appearance"),
         label=mark("Language"),
-        help=mark("For the window and the tray. Applies when you reopen Shoal."),
+        help=mark("For the window, the tray, and errors in a terminal. Applies when you reopen Shoal."),
         reopens=True,
         words=mark("translation english german deutsch sprache"),
         options=(("system", mark("Follow the system")), *available_languages()),
@@ -214,7 +215,8 @@ class Choices:
         self.memory = files.read_or_set_aside(self._state_path, WindowMemory)[0] or WindowMemory()
 
     def __getitem__(self, key: str) -> Any:
-        return self._values[key]
+        value = self._values[key]
+        return full_name(value) if key == "model" else value
 
     def put(self, key: str, value: Any) -> None:
         """Saves a setting. Raises ValueError for a value that it does not allow, OSError if saving fails."""

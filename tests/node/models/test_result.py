@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from app.cli import result as cli
 from app.cli import run
@@ -164,6 +165,18 @@ def test_a_signature_holds_the_file_to_the_last_byte(made: Result) -> None:
     other["key"] = Identity.new().key.hex()
     with pytest.raises(ResultError, match="The signature doesn't fit"):
         result.verify(msgspec.json.encode(other))
+
+
+def test_a_key_that_signs_everything_signs_no_result(made: Result) -> None:
+    """A point of small order, under which one signature fits every file in OpenSSL."""
+    small = b"\1" + bytes(31)
+    forged = msgspec.json.decode(result.sign(made, ME)) | {
+        "key": small.hex(),
+        "signature": (small + bytes(32)).hex(),
+    }
+    Ed25519PublicKey.from_public_bytes(small).verify(small + bytes(32), b"whatever")
+    with pytest.raises(ResultError, match="The signature doesn't fit"):
+        result.verify(msgspec.json.encode(forged))
 
 
 def signed(body: bytes) -> bytes:

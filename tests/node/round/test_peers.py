@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.learning.choosing import JudgedGroup, choose
+from app.learning.choosing import JudgedGroup, PeerRecords, choose
 from app.node import supervisor
 from app.node.history import checkpoint, history
 from app.node.record import events
@@ -55,6 +55,7 @@ class Shelf:
     def __init__(self, groups: Sequence[GroupRecord]) -> None:
         self.shelf, self.out = list(groups), []
         self.buffer: Any = self
+        self.records = PeerRecords()
         self.used: list[GroupRecord] = []
         self.published: list[GroupRecord] = []
         self.diary: list[str] = []
@@ -100,9 +101,6 @@ class Shelf:
 
     def waiting_groups(self) -> list[GroupRecord]:
         return [one for one in self.waiting if one.coordinates.family not in self.practised]
-
-    def vouches(self, key: str) -> bool:
-        return False
 
     def count_taught(self, ids: Collection[str]) -> None:
         self.times_taught.update(ids)

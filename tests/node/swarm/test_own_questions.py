@@ -334,3 +334,34 @@ def test_a_class_hands_questions_out_and_pupils_see_them_first(
         text=True,
     )
     assert refused.returncode == 2 and "add --class" in refused.stderr
+
+
+def test_what_a_class_hands_out_is_parsed_in_a_thread_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tolerance of 1e-100000000 held the event loop for a minute, and again at each reconnect."""
+    parsed: list[str] = []
+    free = threading.Event()
+
+    def parse(home: Path, content: str) -> bool:
+        assert threading.current_thread() is not threading.main_thread()
+        parsed.append(content)
+        free.wait(60)
+        return False
+
+    async def story() -> None:
+        monkeypatch.setattr(question_sets, "store_offered_set", parse)
+        member = object.__new__(SwarmMember)
+        member._folder, member._keeping = tmp_path, None
+        for number in range(100):
+            member._handed_out(str(number))
+            await asyncio.sleep(0.001)
+        free.set()
+        assert member._keeping is not None
+        await member._keeping
+        assert parsed == ["0"]
+        member._handed_out("later")
+        await member._keeping
+        assert parsed == ["0", "later"]
+
+    asyncio.run(story())

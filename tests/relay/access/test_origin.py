@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from multidict import CIMultiDict
 
-from app.relay.origin import LOOPBACK, UNKNOWN, Origins, proxies
+from app.relay.origin import HERE, LOOPBACK, UNKNOWN, Origins, proxies
 
 HEADER, REAL = "X-Forwarded-For", "X-Real-IP"
 TRUSTED = proxies(("127.0.0.1", "10.0.0.0/8", "fd00::/8"))
@@ -40,8 +40,10 @@ def test_only_a_trusted_proxy_says_where_a_client_is(
     assert Origins(TRUSTED).of(remote, CIMultiDict(headers)) == expected
 
 
-def test_without_proxies_headers_mean_nothing_and_this_computer_is_exempt() -> None:
-    assert Origins().of("127.0.0.1", CIMultiDict([(HEADER, "192.0.2.7")])) == LOOPBACK
+def test_without_proxies_headers_mean_nothing_and_all_of_this_computer_is_one_address() -> None:
+    told = CIMultiDict([(HEADER, "192.0.2.7")])
+    assert {Origins().of(one, told) for one in ("127.0.0.1", "127.9.8.7", "::1")} == {HERE}
+    assert Origins(exempt=True).of("127.9.8.7", told) == LOOPBACK, "its operator says so"
 
 
 def test_a_proxy_is_an_address_or_a_network() -> None:

@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.relay.checking import Checker
 from app.relay.session.session import Session
 from app.relay.session.shared import RelayState
 from app.relay.store.backing import Backing, CheckedGroup, Memory, StoreError
 from app.relay.store.day import DAY_MS, HOUR_MS
 from app.relay.store.jetstream import JetStream, servers
 from app.relay.store.sqlite import SQLite
+from app.sapo.scoring.sandbox import Sandbox
 from app.swarm.wire.body import task_of
 from app.swarm.wire.frames import decode_envelope, decode_relay_frame, to_frame
 from app.swarm.wire.limits import RELAY_FILE, Code
@@ -45,9 +47,9 @@ SWARM = "shoal"
 LEVEL = WantedQuestions(family="gcd", level=0)
 
 
-def record(who: int, number: int, *, hours: float = 0.0, address: str = "", wrong: str = "#no") -> CheckedGroup:
+def record(who: int, number: int, *, hours: float = 0.0, address: str = "", **group: Any) -> CheckedGroup:
     """A signed group that came so many hours ago, of a network of its own unless one is named."""
-    envelope = sealed(who, number, wrong=wrong)
+    envelope = sealed(who, number, **group)
     return CheckedGroup(
         id=bytes.fromhex(envelope.id),
         key=key(who),
@@ -317,6 +319,33 @@ def test_a_client_recalls_what_it_was_not_given(tmp_path: Path) -> None:
         assert len({decode_envelope(raw).id for raw in given}) == 6 == len(given)
         refused = await say(ann, Recall(rid=8, k=4, tasks=(LEVEL,)))
         assert isinstance(refused, Err) and refused.code is Code.RATE_LIMITED and refused.rid == 8
+        await state.close()
+
+    play(story())
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_newcomer_recalls_no_false_claim(tmp_path: Path, sandbox: Sandbox, checks: bool) -> None:
+    """Rewards that are swapped, of keys whose groups nobody has scored again; without checks they are given."""
+
+    async def story() -> None:
+        archive = SQLite(tmp_path, SWARM, archive=1 << 24)
+        state = RelayState(bytes(32), SWARM, "1", backing=archive)
+        if checks:
+            state.checker = Checker(state, open_sandbox=lambda: sandbox)
+        await state.open()
+        for who in range(2, 8):
+            await archive.publish(record(who, who, hours=5, rewards=(0, 1) if who % 2 else (1, 0)))
+        ann = await signed_in(state, 1)
+        given = [
+            raw for rid in range(4) for raw in (await say(ann, Recall(rid=rid, k=8, tasks=(LEVEL,)))).items
+        ]
+        authors = {decode_envelope(raw).pk for raw in given}
+        assert authors == {key(who).hex() for who in (range(2, 8, 2) if checks else range(2, 8))}
+        assert all(bool(state.standings.of(key(who)).false_claims) is checks for who in (3, 5, 7))
+        if checks:
+            left = await state.store.recall([LEVEL], 8, key(9), everybody)
+            assert len(left) == 3, "and they are gone"
         await state.close()
 
     play(story())

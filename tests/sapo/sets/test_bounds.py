@@ -8,11 +8,18 @@ import json
 import subprocess
 import sys
 import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.cli import __main__ as cli
+from app.node.data import question_sets
+from app.sapo.reading.expression import evaluate
 from app.sapo.sets import bounds, records, tables, templates
-from app.sapo.sets.question_set import SetError, check, decode
+from app.sapo.sets.checks import Rule
+from app.sapo.sets.question_set import QuestionSet, Row, SetError, check, decode
 
 SECONDS, BYTES = 4, 300 * 2**20
 
@@ -101,9 +108,13 @@ def test_without_its_bound_each_ends_the_process(made: object) -> None:
 
 
 def test_expressions_are_worked_out_some_thousand_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = []
-    evaluate = templates.evaluate
-    monkeypatch.setattr(templates, "evaluate", lambda *given: (counted.append(1), evaluate(*given))[1])
+    counted: list[str] = []
+
+    def counting(text: str, *given: Any) -> Fraction:
+        counted.append(text)
+        return evaluate(text, *given)
+
+    monkeypatch.setattr(templates, "evaluate", counting)
     one = f"What is {{a}} to the 50th?\na: 1-9000\nanswer: {'*'.join('a' * 30)}"
     check(tables.read("\n\n".join([one] * bounds.MAX_TEMPLATES).encode(), "x").made)
     assert len(counted) <= 2 * bounds.MAX_FILLINGS + bounds.MAX_TEMPLATES
@@ -120,7 +131,7 @@ def test_lists_in_lists_become_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
         tables.read(table.encode(), "x")
 
 
-HALF = {
+HALF: dict[str, dict[str, Any]] = {
     "step": {"templates": [{"question": "{a}", "answer": "a", "slots": [{"name": "a", "high": 9, "step": 0}]}]},
     "no rows": {"rows": []},
     "slots": {"templates": [{"question": "{a} {b}", "answer": "a", "slots": [{"name": "a", "high": 9}]}]},
@@ -135,6 +146,24 @@ HALF = {
 
 
 @pytest.mark.parametrize("part", HALF.values(), ids=HALF)
-def test_a_damaged_set_is_none(part: dict[str, object]) -> None:
+def test_a_damaged_set_is_none(part: dict[str, Any]) -> None:
     with pytest.raises(SetError):
         decode(json.dumps({"name": "x", "rule": {}} | part).encode())
+
+
+def test_a_damaged_set_in_the_data_folder_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step of 0 ended `questions` and `run` in a traceback."""
+    folder = tmp_path / question_sets.FOLDER
+    folder.mkdir()
+    for number, part in enumerate((*HALF.values(), {"rows": "x"})):
+        (folder / f"{number:012}.json").write_text(json.dumps({"name": f"bad {number}", "rule": {}} | part))
+    (folder / "broken.json").write_bytes(b"\xff{")
+    rows = tuple(Row(question=f"What is {n}?", answer=str(n)) for n in range(20))
+    question_sets.add(tmp_path, QuestionSet(name="Good", rule=Rule(), rows=rows))
+    assert [one.made.name for one in question_sets.register_sets(tmp_path)] == ["Good"]
+    for verb in (["list"], ["show", "Good"], ["list", "--json"]):
+        assert cli.main(["questions", *verb, "--home", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "Good" in shown and "bad" not in shown

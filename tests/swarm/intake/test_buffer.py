@@ -190,12 +190,6 @@ def test_what_waits_outlasts_the_node_for_a_day() -> None:
     assert {one.id for one in later.waiting_groups()} == {first.id, second.id, third.id}
     assert later.times_taught == {first.id: 1, second.id: 1} and not later.add(second)
     assert later.learned_from("lcm") == [second], "it thanked for the first one before"
-    private = PeerBuffer(clock())
-    private.vouches_for_all = True
-    private.restore_waiting(saved)
-    assert not len(private), "they are of strangers in a swarm of the same name"
-    private.restore_waiting(msgspec.structs.replace(saved, trusted=True))
-    assert len(private) == 3
     tomorrow = PeerBuffer(clock(NOW_MS + 86_400_001))
     tomorrow.restore_waiting(saved)
     assert not tomorrow.waiting_groups() and not len(tomorrow)

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop.login import LinuxAutostart
 from app.ui.frame.frame import Actions
+from app.ui.shell import single
 from app.ui.shell.desktop import Desktop
 from app.ui.shell.login import AutostartSwitch
 from app.ui.shell.single import QUIT, SOCKET, Single
@@ -172,6 +173,18 @@ def test_a_link_is_never_handed_to_another_user_who_listened_first(
         assert second.raise_other("shoal://nowhere")
     first.release()
     short.cleanup()
+
+
+def test_a_pipes_name_on_windows_is_guessed_by_nobody_and_found_by_its_owner(tmp_path: Path) -> None:
+    """Read on any system; Windows itself was never asked."""
+    file = tmp_path / SOCKET
+    assert single._pipe(file, listening=False) == "", "no window"
+    first, second = single._pipe(file, listening=True), single._pipe(file, listening=True)
+    assert first != second == single._pipe(file, listening=False) and len(second) == len("shoal-") + 32
+    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+    for damaged in (b"\\\\evil\\pipe\\x", b"shoal-" + b"0" * 33, b"", b"\xff" * 10**6):
+        file.write_bytes(damaged)
+        assert single._pipe(file, listening=False) == ""
 
 
 @pytest.mark.parametrize(

@@ -247,10 +247,11 @@ def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
     shown.show_skill(kept, known, on=True, private=False)
     door = ServedDoor(url="http://127.0.0.1:1234/v1", token="sk-shoal-1", model="tiny")
     shown.open("elsewhere")
+    assert "choose tiny and turn on “Use it in other programs”" in said(card), "the switch is on one page"
     shown.show_view(msgspec.structs.replace(view, models=Holdings(chosen="tiny", door=door)))
     elsewhere = shown._panels["elsewhere"]
     assert isinstance(elsewhere, ElsewherePanel) and "mails" in said(card)
-    assert elsewhere._door._command() == (
+    assert elsewhere._command() == (
         'curl http://127.0.0.1:1234/v1/chat/completions -H "Authorization: Bearer sk-shoal-1" '
         "-H Content-Type:application/json "
         '-d "{\\"model\\": \\"mails\\", '
