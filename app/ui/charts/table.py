@@ -184,11 +184,12 @@ class Table(QTableView):
         header = self.horizontalHeader()
         titles = [header.sectionSizeHint(at) for at in range(header.count())]
         room = self.viewport().width() - sum(titles)
-        for at, column in enumerate(self.rows.columns):
-            if column.wide:  # what does not fit is scrolled to
-                modes = QHeaderView.ResizeMode
-                header.setSectionResizeMode(at, modes.Interactive if room < 0 else modes.Stretch)
-                self.setColumnWidth(at, titles[at])
+        wide = [at for at, column in enumerate(self.rows.columns) if column.wide]
+        room -= sum(max(titles[other] for other in wide) - titles[at] for at in wide)  # they share evenly
+        modes = QHeaderView.ResizeMode
+        for at in wide:  # what does not fit is scrolled to
+            header.setSectionResizeMode(at, modes.Interactive if room < 0 else modes.Stretch)
+            self.setColumnWidth(at, titles[at])
         for at, width in enumerate(self._widths):
             if width:
                 more = max(0, min(width - titles[at], room))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QRect, QSize
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QLayoutItem, QSizePolicy
 
-from app.ui.widgets.pieces import Card, Elided, Item, Label, column, filled, row
+from app.ui.widgets.pieces import Card, Elided, Fitted, Item, column, filled, row
 
 
 class Bend(QHBoxLayout):
@@ -76,16 +76,16 @@ GAP, NARROW = 16, 700
 
 
 class Stat(Card):
-    """A figure with its name above and what it means below, cut to one line or, if it `wraps`, on several."""
+    """A figure with its name above and what it means below."""
 
-    def __init__(self, wraps: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
-            Label("", "caption", wrap=True),
+            Fitted("", "caption"),
             Elided("", "figure"),
-            Label("", "faint", wrap=True) if wraps else Elided("", "faint"),
+            Fitted("", "faint"),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)

@@ -10,7 +10,7 @@ from html import escape
 from typing import TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QHelpEvent, QKeySequence, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -90,6 +90,22 @@ class Elided(Label):
         wanted = self.text() if fitted != self.text() else ""
         if self.toolTip() != wanted:
             self.setToolTip(wanted)
+
+
+class Fitted(Elided):
+    """A label of one line, or of more where one has no room. A label that always wraps would keep everything on
+    its page from getting lower than it likes to be (`Bend.hasHeightForWidth`)."""
+
+    def say(self, text: str) -> None:
+        super().say(text)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setWordWrap(self.fontMetrics().horizontalAdvance(self.text()) > self.width())
 
 
 def column(*items: Item, gap: int = 8, margins: Margins = NONE, fill: int | Sequence[int] = ()) -> QVBoxLayout:
