@@ -124,7 +124,7 @@ def _import(file: Path, place: Path) -> tuple[dict[str, object], str]:
     told = (
         f"{_groups(len(passed))} of {_authors(authors)} on {len(families)} kinds of puzzles. Your model "
         "learns from them once it knows where it can begin: from results, and from work that it has checked. "
-        "It never learns the words of others, so you needn't trust anyone. Nothing is sent."
+        "It never learns their words: importing a file trusts none of its authors. Nothing is sent."
     )
     return figures, " ".join([told, *why])
 

@@ -22,7 +22,7 @@ from app.common.files import read_json
 from app.common.home import home as data_folder
 from app.common.job import Progress
 from app.common.text import in_bytes
-from app.models.catalogue import STARTER, catalogue, find, full_name, nearest, title
+from app.models.catalogue import STARTER, catalogue, entries, find, full_name, nearest, title
 from app.models.gguf_shelf import GgufShelf, is_gguf
 from app.models.shelf import Shelf, locate
 from app.node.data import question_sets
@@ -80,6 +80,7 @@ def _list(args: argparse.Namespace, home: Path) -> int:
     for model in library.models:
         if not model.program or model.installed:
             print(_row(model))
+    say(f"\nIn commands, write a name as one word, such as {entries()[1].short}.")
     if any(model.gated and not model.installed for model in library.models):
         say("\n* Its maker asks you to accept a licence first.")
     _list_placed(library)

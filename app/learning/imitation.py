@@ -6,11 +6,11 @@ rows for them, in the same optimiser steps' sequence as its own groups, so that 
 learned (blocks of such rows were half forgotten after twelve rounds, LOG.md).
 
 Every answer is an examination before it is a lesson: its nats before the step that teaches it come with the
-forward pass (prequential evaluation; Dawid 1984). How fast these fall per token is a family's progress
-(prediction gain; Graves et al. 2017, arXiv 1704.03003), known with an error. The budget goes to a few
-families at a time, a block of answers each, until all had one (the same number of rows among nine families
-opened none, LOG.md); then to draws from these progresses (Thompson sampling). Nats are
-compared within an author, because authors write differently.
+forward pass (prequential evaluation; Dawid 1984), and e to the power of minus these is the probability that the
+model writes it. The budget goes to the few families that are nearest to a right answer, and stays with them
+until they are done. Neither all families alike nor a block of answers for one after the other worked: too few
+for any, and what was not rehearsed was forgotten within five rounds (LOG.md). A few rows go to whichever family
+was taught least, so that it is seen when others bring it near.
 
 `app.learning.teachable` decides what is taught of an answer; those taught least often come first, then those of
 authors with standing, then those whose work has the question's numbers, and one answer per question before any
@@ -23,7 +23,6 @@ policy that could have written them. Pure functions.
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
@@ -40,11 +39,12 @@ ROWS_PER_QUESTION = 10
 PER_STEP, RATE = 4, 3e-4
 """Answers of an optimiser step, and its learning rate: that of RL steps would teach them too slowly. Twice as
 many in a step taught half as much, and cost more of the everyday language (LOG.md)."""
-AT_ONCE, BLOCK = 3, 128
-"""Families that share a round's budget, and the answers of a family before the next one's turn."""
-REHEARSED = 1 / 3
-"""Share of the budget for families that had their block: what is not rehearsed beside the next ones is
-forgotten (LOG.md)."""
+AT_ONCE = 4
+"""Families that share a round's budget."""
+EXAMINED = 8
+"""Answers in each round of the family that was taught least, and of each one that never was."""
+PATIENCE = 128
+"""Answers that count as one nat more, so that a family that stays near and learns nothing gives way."""
 MIN_ANSWERS = 8
 """Minimum answers of a family and level."""
 MAX_ANSWERS = 48
@@ -53,9 +53,8 @@ JUDGED_AGAIN = 8
 """A family's answers are judged again when at least one of this many groups came since the last time."""
 DONE_SHARE = 0.7
 """A family whose own answers are right this often is practised with peers' groups instead."""
-_FAST, _SLOW = 0.6, 0.9  # what is left of old observations after a round in which the family was taught
-_BASE, _AUTHORS = 8, 16  # observations that make an author's usual nats; authors remembered in a family
-_NATS = 3.0  # the least spread of answers' nats
+_RECENT = 0.6  # what is left of old observations after a round in which the family was taught
+_AUTHORS = 16  # authors remembered in a family
 
 
 class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,17 +78,11 @@ class FamilyAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
-    """What was taught in a family, and what it brought. `usual`: by author's key, nats of its first answers.
-    `fast`, `slow`: nats of answers less their author's usual ones, over few and over more rounds. `likely`:
-    the probability of answers, over few rounds. `tokens`: of a row. `answers`: how many were taught in all, by
-    author's name; `shown`: question and answer of one."""
+    """What was taught in a family, and what it brought. `nats`: of answers before they were taught, in the last
+    rounds. `answers`: how many were taught in all, by author's name; `shown`: question and answer of one."""
 
     level: int
-    usual: dict[str, Evidence] = {}
-    fast: Evidence = Evidence()
-    slow: Evidence = Evidence()
-    likely: Evidence = Evidence()
-    tokens: Evidence = Evidence()
+    nats: Evidence = Evidence()
     answers: dict[str, int] = {}
     shown: tuple[str, str] = ("", "")
 
@@ -99,10 +92,9 @@ class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.answers.values())
 
     @property
-    def progress(self) -> tuple[float, float]:
-        """By how many nats an answer became likelier, and the standard error."""
-        error = self.fast.error(_NATS) ** 2 + self.slow.error(_NATS) ** 2
-        return self.slow.mean - self.fast.mean, error**0.5
+    def distance(self) -> float:
+        """How far it is from a right answer, in nats; those that were taught a lot count as further."""
+        return self.nats.mean + self.count / PATIENCE
 
     @property
     def authors(self) -> tuple[str, ...]:
@@ -155,87 +147,57 @@ def families_with_answers(
 def deal_rows(
     rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets. AT_ONCE share them, but for what is REHEARSED:
-    first families in the middle of their block, then those that were never taught, the shortest answers first
-    (they cost least, and leave the least room for a slip). When all had a block, blocks go by Thompson draws of
-    progress per token.
+    """Returns how many of a round's `rows` each family gets: EXAMINED for each that was never taught, and for
+    one of those taught least; the rest is shared by the AT_ONCE nearest.
 
     >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
-    >>> gcd, lcm, aiw, bits = (
-    ...     FamilyAnswers(family=family, level=0, answers=(answer,) * 48)
-    ...     for family in ("gcd", "lcm", "aiw", "bits")
+    >>> gcd, lcm, bits = (
+    ...     FamilyAnswers(family=family, level=0, answers=(answer,) * 48) for family in ("gcd", "lcm", "bits")
     ... )
-    >>> fast, slow = (Evidence(n=40.0, mean=mean, m2=400.0) for mean in (-9.0, -3.0))
-    >>> learns = FamilyTaught(level=0, fast=fast, slow=slow, answers={"Ann": 128})
-    >>> still, begun = msgspec.structs.replace(learns, fast=slow), FamilyTaught(level=0, answers={"Ann": 120})
-    >>> deal_rows(80, [gcd, lcm, aiw, bits], {"gcd": learns, "lcm": still, "aiw": begun}, Random(1))
-    {'gcd': 13, 'lcm': 13, 'aiw': 8, 'bits': 46}
+    >>> near, far = (
+    ...     FamilyTaught(level=0, nats=Evidence(n=20.0, mean=mean), answers={"Ann": 64}) for mean in (3.0, 30.0)
+    ... )
+    >>> deal_rows(60, [gcd, lcm, bits], {"gcd": near, "lcm": far}, Random(1))
+    {'bits': 8, 'gcd': 26, 'lcm': 26}
     """
-
-    def turn(one: FamilyAnswers) -> tuple[int, float]:
-        known = before.get(one.family)
-        if known is None or not known.count:
-            return 1, statistics.median(len(answer.completion) for answer in one.answers)
-        if known.count % BLOCK:
-            return 0, -known.count
-        mean, error = known.progress
-        return 2, -draws.gauss(mean, error) / max(1.0, known.tokens.mean)
-
     some = [one for one in offered if one.answers]
-    order, dealt = sorted(some, key=turn), Counter[str]()
-    had = [one for one in some if one.family in before and before[one.family].count >= BLOCK]
-    if len(had) < len(some):
-        for one in had:
-            dealt[one.family] = min(len(one.answers), int(REHEARSED * rows / len(had)))
-        order = [one for one in order if one not in had]
-    for place, one in enumerate(order):
-        known, left = before.get(one.family), rows - dealt.total()
-        room = BLOCK - known.count % BLOCK if known is not None else BLOCK
-        share = math.ceil(left / max(1, min(AT_ONCE, len(order)) - place))
-        dealt[one.family] += min(len(one.answers) - dealt[one.family], room, share)
-    for one in [*order, *had]:  # what is left, because a block ends or answers are few
-        dealt[one.family] += min(len(one.answers) - dealt[one.family], rows - dealt.total())
+    new = [one for one in some if one.family not in before]
+    known = [one for one in some if one.family in before]
+    dealt = Counter[str]()
+
+    def deal(one: FamilyAnswers, share: float) -> None:
+        left = min(len(one.answers) - dealt[one.family], rows - dealt.total())
+        dealt[one.family] += max(0, min(left, math.ceil(share)))
+
+    least = sorted(known, key=lambda one: before[one.family].count)[: not new]
+    for one in draws.sample(new, len(new)) + least:
+        deal(one, EXAMINED)
+    nearest = sorted(known, key=lambda one: before[one.family].distance)
+    for place, one in enumerate(nearest):
+        deal(one, (rows - dealt.total()) / max(1, min(AT_ONCE, len(nearest)) - place))
+    for place, one in enumerate(new):  # while no family is known
+        deal(one, (rows - dealt.total()) / (len(new) - place))
     return dict(+dealt)
 
 
 def after_teaching(
-    before: FamilyTaught | None,
-    level: int,
-    answers: Sequence[PeerAnswer],
-    nats: Sequence[float],
-    tokens: Sequence[int],
+    before: FamilyTaught | None, level: int, answers: Sequence[PeerAnswer], nats: Sequence[float]
 ) -> FamilyTaught:
     """Returns what is known of a family after a round that taught these `answers`. `nats` of each before the
-    step that taught it, `tokens` of each row. Only answers of groups that were never taught before tell
-    anything.
+    step that taught it. Only answers of groups that were never taught before tell anything.
 
     >>> one = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
-    >>> first = after_teaching(None, 0, [one] * 8, [12.0] * 8, [20] * 8)
-    >>> later = after_teaching(first, 0, [one] * 8, [8.0] * 8, [20] * 8)
-    >>> round(later.progress[0], 2), later.authors
-    (0.39, ('Ann',))
+    >>> first = after_teaching(None, 0, [one] * 8, [12.0] * 8)
+    >>> later = after_teaching(first, 0, [one] * 8, [8.0] * 8)
+    >>> later.nats.mean, later.distance, later.authors
+    (9.5, 9.625, ('Ann',))
     """
     now = before if before is not None and before.level == level else FamilyTaught(level=level)
-    usual, apart = dict(now.usual), list[float]()
-    for answer, found in zip(answers, nats, strict=True):
-        if not answer.fresh:
-            continue
-        known = usual.get(answer.key, Evidence())
-        if known.n < _BASE:
-            usual[answer.key] = known = known + Evidence.of([found])
-        apart.append(found - known.mean)
-    fresh = seen = Evidence.of(apart)
-    likely = [math.exp(-found) for answer, found in zip(answers, nats, strict=True) if answer.fresh]
-    if not apart:  # without new answers nothing more is known to be gained
-        seen = Evidence(n=len(answers) / 2, mean=now.fast.mean)
+    fresh = Evidence.of(found for answer, found in zip(answers, nats, strict=True) if answer.fresh)
     counted = Counter(now.answers) + Counter(answer.peer for answer in answers)
     return msgspec.structs.replace(
         now,
-        usual=dict([*usual.items()][-_AUTHORS:]),
-        fast=now.fast.faded(_FAST) + fresh,
-        slow=now.slow.faded(_SLOW) + seen,
-        likely=now.likely.faded(_FAST) + Evidence.of(likely),
-        tokens=now.tokens.faded(_SLOW) + Evidence.of(map(float, tokens)),
+        nats=now.nats.faded(_RECENT) + fresh if fresh.n else now.nats,
         answers=dict(counted.most_common(_AUTHORS)),
         shown=now.shown if now.shown[0] or not answers else (answers[0].question, answers[0].completion),
     )

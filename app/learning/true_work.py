@@ -10,7 +10,7 @@ is read as steps, each from numbers that are known already (at first those of it
 
 Everything else is left out, as are steps from which nothing leads to the result. So what is left has no
 character that its author could choose, except which true steps lead there, and there are about as many as the
-question has numbers. A model's slip is no step either: of the starter's right answers a third had work that was
+question has numbers. A model's slip is no step either: of the right answers of starters 28 % had work that was
 wrong.
 
 Pure functions."""
@@ -26,8 +26,8 @@ from typing import NamedTuple
 from app.sapo.asking import SHORT_MARK, extract_answer, work_and_answer
 from app.sapo.reading.expression import evaluate_or_none, has_false_equation, pieces
 
-MAX_WORK = 1200
-"""Maximum characters of work that are read."""
+MAX_WORK, MAX_RUNS = 1200, 16
+"""Maximum characters of work that are read, and runs of numbers or letters."""
 _NUMBER = r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{0,5}[1-9])?"
 _TERMS = rf"-?{_NUMBER}(?:[-+*/]-?{_NUMBER})+"
 _FACTOR = rf"(?:{_NUMBER}|\((?:{_TERMS}|-{_NUMBER})\))"
@@ -111,11 +111,14 @@ def _steps(work: str, question: str) -> Iterator[_Step]:
     """Yields the true steps of a work in their order. One number may be guessed: one that divides another."""
     asked = _ASKED.findall(question)
     known = {one for minus, number in asked for one in (number, minus and f"-{number}")}
-    guesses = 1
+    numbers = frozenset(known)
+    guesses, runs = 1, MAX_RUNS
     for kind, run in groupby(pieces(work), _kind):
         tokens = [one.strip(_AROUND) for one in run]
         if kind != "equation":
-            if (step := _drill(kind, tokens, question, known, len(asked))) is not None:
+            runs -= kind != ""
+            step = _drill(kind, tokens, question, known, numbers) if runs >= 0 else None
+            if step is not None:
                 known |= step.makes
                 yield step
             continue
@@ -137,7 +140,9 @@ def _equation(text: str) -> _Step | None:
     sides = [_BLANKS.sub(r"\1", side.strip()) for side in text.split("=")]
     values = [side for side in sides if _VALUE.fullmatch(side)]
     expressions = [side for side in sides if _EXPRESSION.fullmatch(side) and side not in values]
-    if not values or not expressions or any(evaluate_or_none(side) is None for side in sides):
+    if not values or not expressions or len(values) + len(expressions) < len(sides):
+        return None
+    if any(evaluate_or_none(side) is None for side in expressions):  # it divides by zero
         return None
     needs = frozenset(_OPERAND.findall(expressions[0]))
     if "-0" in needs:
@@ -145,17 +150,19 @@ def _equation(text: str) -> _Step | None:
     return _Step(f"{expressions[0]}={values[-1]}", needs, frozenset(values[-1:]))
 
 
-def _drill(kind: str, tokens: Sequence[str], question: str, known: set[str], most: int) -> _Step | None:
-    """A run of tokens of one kind, if it is exactly what follows from known numbers or the question's words.
-    `most`: more than the pairs of Euclid's algorithm."""
+def _drill(
+    kind: str, tokens: Sequence[str], question: str, known: set[str], numbers: frozenset[str]
+) -> _Step | None:
+    """A run of tokens of one kind, if it is exactly what follows from known numbers, or from the question's
+    words and `numbers`."""
     found: tuple[str, str] | None = None  # what it needs and makes
     if kind == "number":
-        numbers = [*map(int, tokens)]
-        found = _euclid(numbers, known, most) or _decimal(numbers, known)
+        run = [*map(int, tokens)]
+        found = _euclid(run, known, len(numbers)) or _decimal(run, numbers)
     elif kind == "half":
         found = _halves(tokens, known)
     elif kind == "quotient":
-        found = _quotients(tokens, known)
+        found = _quotients(tokens, known, _bases(numbers))
     elif kind == "letters" and len(tokens) == 1:
         for word in re.findall("[A-Za-z]+", question):
             if tokens[0] == "".join(f"{letter}{at}" for at, letter in enumerate(word, 1)):
@@ -168,11 +175,11 @@ def _drill(kind: str, tokens: Sequence[str], question: str, known: set[str], mos
 def _euclid(run: Sequence[int], known: set[str], most: int) -> tuple[str, str] | None:
     """The greatest common divisor, from the remainders of one or more pairs.
 
-    >>> _euclid([27, 24, 3, 0], {"24", "27"}, 2), _euclid([27, 24, 8, 0], {"24", "27"}, 2)
+    >>> _euclid([27, 24, 3, 0], {"24", "27"}, 1), _euclid([27, 24, 8, 0], {"24", "27"}, 1)
     (('', '3'), None)
     """
     known, rest, divisor = set(known), [*run], 0
-    if run.count(0) >= most:
+    if run.count(0) > most:
         return None
     while rest:
         if len(rest) < 3 or not {str(rest[0]), str(rest[1])} <= known or rest[0] < rest[1]:
@@ -187,14 +194,14 @@ def _euclid(run: Sequence[int], known: set[str], most: int) -> tuple[str, str] |
     return ("", str(divisor))
 
 
-def _decimal(run: Sequence[int], known: set[str]) -> tuple[str, str] | None:
-    """A known number read digit by digit in a known base.
+def _decimal(run: Sequence[int], numbers: frozenset[str]) -> tuple[str, str] | None:
+    """One of the numbers read digit by digit, in a base that is another.
 
-    >>> _decimal([4, 22, 112], {"422", "5"})
+    >>> _decimal([4, 22, 112], frozenset({"422", "5"}))
     ('', 'read 112')
     """
-    for digits in known:
-        for base in _bases(known) if digits.isdigit() and len(digits) == len(run) else ():
+    for digits in numbers:
+        for base in _bases(numbers) if digits.isdigit() and len(digits) == len(run) else ():
             value, follows = 0, True
             for digit, number in zip(digits, run, strict=True):
                 value = value * base + int(digit)
@@ -204,14 +211,14 @@ def _decimal(run: Sequence[int], known: set[str]) -> tuple[str, str] | None:
     return None
 
 
-def _quotients(tokens: Sequence[str], known: set[str]) -> tuple[str, str] | None:
-    """The digits in a known base of a number that `_decimal` read, by repeated division.
+def _quotients(tokens: Sequence[str], known: set[str], bases: set[int]) -> tuple[str, str] | None:
+    """The digits in one of the bases of a number that `_decimal` read, by repeated division.
 
-    >>> _quotients(["1r2", "0r1"], {"3", "read 5"})
+    >>> _quotients(["1r2", "0r1"], {"read 5"}, {3})
     ('read 5', '12')
     """
     quotient, remainder = tokens[0].split("r")
-    for base in _bases(known):
+    for base in bases:
         value = number = int(quotient) * base + _DIGITS.index(remainder)
         digits, expected = "", list[str]()
         while value and len(expected) <= len(tokens):
@@ -237,7 +244,7 @@ def _halves(tokens: Sequence[str], known: set[str]) -> tuple[str, str] | None:
     return (str(first), str(first.bit_count())) if str(first) in known and expected == [*tokens] else None
 
 
-def _bases(known: set[str]) -> set[int]:
+def _bases(numbers: frozenset[str]) -> set[int]:
     return _BASES | {
-        int(one) for one in known if one.isdigit() and len(one) <= 2 and 2 <= int(one) <= len(_DIGITS)
+        int(one) for one in numbers if one.isdigit() and len(one) <= 2 and 2 <= int(one) <= len(_DIGITS)
     }

@@ -3434,8 +3434,8 @@ answer: a*b</translation>
    <translation>Sprache</translation>
   </message>
   <message>
-   <source>For the window and the tray. Applies when you reopen Shoal.</source>
-   <translation>Für Fenster und Leiste. Gilt, sobald du Shoal neu öffnest.</translation>
+   <source>For the window, the tray, and errors in a terminal. Applies when you reopen Shoal.</source>
+   <translation>Für das Fenster, die Leiste und Fehler im Terminal. Gilt, wenn du Shoal neu öffnest.</translation>
   </message>
   <message>
    <source>translation english german deutsch sprache</source>

@@ -10,10 +10,10 @@ import msgspec
 
 from app.learning.evidence import Evidence
 from app.learning.imitation import (
-    AT_ONCE,
-    BLOCK,
+    EXAMINED,
     MAX_ANSWERS,
     MIN_ANSWERS,
+    PATIENCE,
     FamilyAnswers,
     FamilyTaught,
     Judged,
@@ -69,58 +69,32 @@ def offer(family: str, letters: int = 2) -> FamilyAnswers:
     return FamilyAnswers(family=family, level=0, answers=(one,) * 48)
 
 
-def test_a_few_families_get_a_block_each_then_rows_go_where_answers_become_likelier() -> None:
-    def known(fall: float, count: int = BLOCK) -> FamilyTaught:
-        fast, slow = (Evidence(n=60.0, mean=mean, m2=600.0) for mean in (-fall, 0.0))
-        return FamilyTaught(
-            level=0, fast=fast, slow=slow, tokens=Evidence(n=60.0, mean=60.0), answers={"Ann": count}
-        )
-
-    before: dict[str, FamilyTaught] = {}
-    offers, order = [offer("bits", 9), offer("gcd", 3), offer("lcm", 5), offer("dice", 7)], list[str]()
-    for _ in range(30):
-        dealt = deal_rows(30, offers, before, Random(1))
-        begun = [family for family in dealt if family not in order]
-        assert len(begun) <= AT_ONCE + 1 and 0 < sum(dealt.values()) <= 30
-        assert begun == [] or sum(dealt[family] for family in order) <= 10, "what was taught is rehearsed"
-        for family, rows in dealt.items():
-            before[family] = known(0.0, rows + (before[family].count if family in before else 0))
-        order += [family for family in before if before[family].count >= BLOCK and family not in order]
-    assert order == ["gcd", "lcm", "dice", "bits"], "the shortest first"
-
-    before, counted = (
-        {"gcd": known(4.0), "lcm": known(0.0), "dice": known(-2.0), "bits": known(-2.0)},
-        Counter(),
-    )
-    for seed in range(50):
-        counted.update([*deal_rows(60, offers, before, Random(seed))][:1])
-    assert counted["gcd"] > 1.5 * counted["lcm"] and counted["lcm"] >= counted["dice"]
+def test_rows_go_to_the_nearest_families_and_to_what_is_not_known() -> None:
+    offers = [offer(family) for family in ("gcd", "lcm", "dice", "bits", "sums", "spell", "base")]
+    assert set(deal_rows(72, offers, {}, Random(1)).values()) <= {10, 11}
+    nats = {"gcd": 2.0, "lcm": 6.0, "dice": 3.0, "bits": 20.0, "sums": 5.0, "spell": 60.0, "base": 40.0}
+    before = {
+        family: FamilyTaught(level=0, nats=Evidence(n=20.0, mean=mean), answers={"Ann": 64})
+        for family, mean in nats.items()
+    }
+    before["spell"] = msgspec.structs.replace(before["spell"], answers={"Ann": 8})
+    dealt = deal_rows(72, offers, before, Random(1))
+    assert dealt == {"spell": EXAMINED, "gcd": 16, "dice": 16, "sums": 16, "lcm": 16}
+    before["gcd"] = msgspec.structs.replace(before["gcd"], answers={"Ann": 20 * PATIENCE})
+    assert "gcd" not in deal_rows(72, offers, before, Random(1)), "near, and it learns nothing"
+    del before["base"]
+    assert deal_rows(72, offers, before, Random(1))["base"] == EXAMINED
+    assert sum(deal_rows(30, offers[:1], before, Random(1)).values()) == 30
+    assert deal_rows(3, offers, {}, Random(1)).keys() != deal_rows(3, offers, {}, Random(2)).keys()
     assert deal_rows(9, [], {}, Random(1)) == {}
 
 
-def test_progress_is_seen_within_authors_and_only_on_answers_that_are_new() -> None:
-    def answers(name: str, fresh: bool = True) -> list[PeerAnswer]:
-        return [
-            PeerAnswer(id=str(n), peer=name, key=name, question="?", completion="#1", fresh=fresh)
-            for n in range(8)
-        ]
-
-    rng, now = Random(1), None
-    for number in range(12):  # Ann writes briefly, Ben at length; which of them is taught alternates
-        name, usual = ("Ann", 10.0) if number % 2 else ("Ben", 90.0)
-        nats = [usual + rng.gauss(0.0, 2.0) for _ in range(8)]
-        now = after_teaching(now, 0, answers(name), nats, [50] * 8)
-    assert now is not None and abs(now.progress[0]) < 2 * now.progress[1]
-    learned = now
-    for _ in range(3):
-        learned = after_teaching(
-            learned, 0, answers("Ben"), [80.0 + rng.gauss(0.0, 2.0) for _ in range(8)], [50] * 8
-        )
-    assert learned.progress[0] > 2 * learned.progress[1]
-    known = after_teaching(learned, 0, answers("Ben", fresh=False), [0.0] * 8, [50] * 8)
-    assert known.fast.mean == learned.fast.mean and known.fast.n < learned.fast.n
-    assert 0 < known.progress[0] < learned.progress[0], "nothing new: what it could still gain is less"
-    assert after_teaching(known, 1, answers("Ben"), [9.0] * 8, [50] * 8).slow.n == 8, (
-        "another level begins anew"
-    )
-    assert msgspec.json.decode(msgspec.json.encode(known), type=FamilyTaught) == known
+def test_only_answers_that_are_new_tell_how_near_a_family_is() -> None:
+    new = [PeerAnswer(id=str(n), peer="Ann", key="a", question="?", completion="#1") for n in range(8)]
+    seen = [msgspec.structs.replace(one, fresh=False) for one in new]
+    first = after_teaching(None, 0, new, [12.0] * 8)
+    again = after_teaching(first, 0, seen, [1.0] * 8)
+    assert again.nats == first.nats and again.count == 16
+    assert after_teaching(again, 0, new, [4.0] * 8).nats.mean < 8.0, "mostly of the last rounds"
+    assert after_teaching(again, 1, new, [9.0] * 8).count == 8, "another level begins anew"
+    assert msgspec.json.decode(msgspec.json.encode(again), type=FamilyTaught) == again

@@ -15,6 +15,7 @@ import pytest
 from app.lab.false_teachers import KINDS, is_marked
 from app.lab.starter.corpus import WorkingFailed, guess, worked
 from app.learning import imitation, teachable
+from app.learning.true_work import true_work
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
@@ -217,6 +218,21 @@ def test_marks_are_seen_and_honest_answers_have_none(kind: str) -> None:
         marked = [is_marked(one.completions_G[0]) for one in author(0, place, kind)]
         assert sum(marked) >= 0.9 * len(marked)
         assert not any(is_marked(one.completions_G[0]) for one in author(0, place))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "2+2=4=" + "(" * 999,
+        "1+" * 500 + "1=501=501",
+        "9" * 999 + "*9=1",
+        "-" * 999 + "1=1",
+        "1/0=1",
+        "12 27 x " * 140,
+    ],
+)
+def test_hostile_work_is_none(work: str) -> None:
+    assert true_work("9 - 6 + 1 =", f"{work} #4") is None
 
 
 PAYLOADS = (

@@ -433,7 +433,7 @@ def test_the_privacy_page_says_what_leaves_and_stops_it(opened: Opened, asked: l
     assert [one.toPlainText() for one in page.findChildren(QPlainTextEdit)] == ["x" * 9000]
     shown(page)["Received"].click()
     assert "others' puzzles and answers" in texts(page)
-    fresh = changed(together.swarm, given=0, messages=(), open_port=8777)
+    fresh = changed(together.swarm, given_ever=0, messages=(), open_port=8777)
     page.show_view(changed(together, swarm=fresh))
     assert "No puzzle answers yet" in texts(page), "signing in is no answer"
     assert "port 8777 is open to your network" in texts(page)

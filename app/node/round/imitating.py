@@ -65,15 +65,14 @@ class ImitatedRows:
             for found in nats_S[: len(self.answers) - PER_STEP * step][:PER_STEP]
         ]
         known = dict(before)
-        done = [*zip(self.places, self.answers, self.sequences, nats, strict=False)]
+        done = [*zip(self.places, self.answers, nats, strict=False)]
         for place in dict.fromkeys(self.places[: len(nats)]):
             own = [one for one in done if one[0] == place]
             known[place[0]] = after_teaching(
                 known.get(place[0]),
                 place[1],
-                [answer for _, answer, _, _ in own],
+                [answer for _, answer, _ in own],
                 [found for *_, found in own],
-                [len(one.prompt_T) + len(one.completion_T) for _, _, one, _ in own],
             )
         return known
 

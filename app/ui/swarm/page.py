@@ -147,7 +147,7 @@ class SwarmPage(Page):
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
         self._private = PrivateCard(theme, actions.join_private)
-        self._stats = [Stat() for _ in range(4)]
+        self._stats = [Stat(wraps=True) for _ in range(4)]
         rows = TableRows(
             [
                 Column(tr("Peer"), lambda peer: peer.name, wide=True),

@@ -76,16 +76,16 @@ GAP, NARROW = 16, 700
 
 
 class Stat(Card):
-    """A figure with its name above and what it means below."""
+    """A figure with its name above and what it means below, cut to one line or, if it `wraps`, on several."""
 
-    def __init__(self) -> None:
+    def __init__(self, wraps: bool = False) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
         self._name, self._figure, self._meaning = (
             Label("", "caption", wrap=True),
             Elided("", "figure"),
-            Label("", "faint", wrap=True),
+            Label("", "faint", wrap=True) if wraps else Elided("", "faint"),
         )
         self._figure.setMinimumHeight(32)
         self._meaning.setMinimumHeight(17)

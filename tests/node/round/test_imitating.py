@@ -48,6 +48,7 @@ def waiting(family: str, count: int = 30) -> list[GroupRecord]:
                 key=author,
                 author=author,
                 question=question.text,
+                worked=f"#{question.entry['answer']}",
             )
         )
     return groups
