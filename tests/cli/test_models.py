@@ -48,7 +48,7 @@ def test_the_list(tmp_path: Path) -> None:
     assert [name for name, row in rows.items() if row["recommended"]] == ["starter"]
     assert found["disk_free"] > 0 and "was not asked" in found["known_from"]
     done = models("--home", tmp_path)
-    assert done.returncode == 0 and "Qwen/Qwen3-0.6B" in done.stdout and "are free" in done.stdout
+    assert done.returncode == 0 and "Qwen3 0.6B  " in done.stdout and "are free" in done.stdout
     assert not (tmp_path / "hub").exists()
 
 

@@ -111,7 +111,7 @@ def test_the_view_fits_its_terminal(width: int, height: int) -> None:
     lines = drawn(SNAPSHOT, width, height)
     assert len(lines) <= height and max(map(len, lines)) <= width
     whole = "\n".join(lines)
-    assert "starter" in whole and "20.0 %" in whole and "Round 51 of 80" in whole and "#-4" in whole
+    assert "Starter" in whole and "20.0 %" in whole and "Round 51 of 80" in whole and "#-4" in whole
     assert "answer 14 of 32, about" in whole and "round 50 saved 10 s ago" in whole
     if width >= 80:
         assert "20.0 % ± 2.0" in whole and "about 40 s" in whole and "taught it something" in whole
