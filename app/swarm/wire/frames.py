@@ -94,6 +94,7 @@ def to_frame(message: FromClient | FromRelay) -> bytes:
 def envelope_of(written: bytes) -> bytes:
     """Extracts the envelope's bytes from a publish that was encoded by `to_frame` or `decode_client_frame`.
 
+    >>> from app.swarm.wire.protocol import Pub
     >>> pub = Pub(id="0" * 64, pk="1" * 64, sig="2" * 128, body="{}")
     >>> envelope_of(to_frame(pub)) == msgspec.json.encode(pub.envelope())
     True
