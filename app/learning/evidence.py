@@ -1,7 +1,7 @@
 """Evidence: what some measurements say, how sure they are, and whether one is lower than another.
 
 Everything that is concluded from figures is concluded here: whether own answers fell (`app.learning.brake`),
-whether a curve collapsed (`app.learning.flat`), which family a lesson moves (`app.learning.imitation`). One
+whether a curve collapsed (`app.learning.flat`), how near a family is (`app.learning.imitation`). One
 observation is one question: answers to the same question are not independent, so their share counts once
 (cluster-robust, as in Miller 2024, arXiv 2411.00640, section 2.2). Pure functions."""
 
@@ -55,10 +55,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """The same evidence with `factor` of its weight."""
         return Evidence(n=self.n * factor, mean=self.mean, m2=self.m2 * factor)
 
-    def error(self, spread: float = 0.5) -> float:
-        """The mean's standard error, with two observations `spread` from the mean added, so that two that are
-        equal by chance are not taken for certain."""
-        return math.sqrt(self.m2 + 2 * spread * spread) / (self.n + 2.0)
+    def error(self) -> float:
+        """The mean's standard error, with two observations half of one from the mean added, so that two that
+        are equal by chance are not taken for certain."""
+        return math.sqrt(self.m2 + 0.5) / (self.n + 2.0)
 
 
 def odds_lower(pairs: Sequence[tuple[Evidence, Evidence]], by: float = 0.0) -> float:

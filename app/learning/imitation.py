@@ -161,8 +161,8 @@ def deal_rows(
     {'bits': 8, 'gcd': 26, 'lcm': 26}
     """
     some = [one for one in offered if one.answers]
-    new = [one for one in some if one.family not in before]
-    known = [one for one in some if one.family in before]
+    known = [one for one in some if one.family in before and before[one.family].nats.n]
+    new = [one for one in some if one not in known]
     dealt = Counter[str]()
 
     def deal(one: FamilyAnswers, share: float) -> None:

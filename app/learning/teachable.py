@@ -31,19 +31,19 @@ LONGER = 1.25
 def teachable(groups: Iterable[GroupRecord]) -> dict[str, list[str]]:
     """Returns, by group id, what a lesson may teach, shortest first. All `groups` are of one family and
     level."""
-    works: dict[str, list[str]] = {}
-    results: dict[str, list[str]] = {}
+    works: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for group in groups:
         if is_single_right_answer(group.rewards_G):
             continue
         for text in right_answers(group):
             own = " ".join(text.split()) == " ".join(group.worked.split()) and shows_work(text)
             if written := group.worked if own else true_work(group.question, text):
-                works.setdefault(group.id, []).append(written)
+                works.setdefault(group.id, set()).add(written)
             elif result := _result(text, group):
-                results.setdefault(group.id, []).append(result)
+                results.setdefault(group.id, set()).add(result)
     chosen = works if sum(map(len, works.values())) >= ENOUGH_WORK else results | works
-    return {id: sorted(set(texts), key=lambda text: (len(text), text)) for id, texts in chosen.items()}
+    return {id: sorted(texts, key=lambda text: (len(text), text)) for id, texts in chosen.items()}
 
 
 def right_answers(scored: GroupRecord) -> list[str]:

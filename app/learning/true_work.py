@@ -216,8 +216,9 @@ def _quotients(tokens: Sequence[str], known: set[str], bases: set[int]) -> tuple
 
     >>> _quotients(["1r2", "0r1"], {"read 5"}, {3})
     ('read 5', '12')
+    >>> _quotients(["5rr"], {"read 5"}, {3})
     """
-    quotient, remainder = tokens[0].split("r")
+    quotient, remainder = tokens[0][:-2], tokens[0][-1]  # "r" may be a digit too
     for base in bases:
         value = number = int(quotient) * base + _DIGITS.index(remainder)
         digits, expected = "", list[str]()

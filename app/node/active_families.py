@@ -138,7 +138,7 @@ class ActiveFamilies:
         if self._found is None:
             return None
         taught = [family for family in state.imitated if family in self._healer.candidates]
-        taught.sort(key=lambda family: state.imitated[family].nats.mean)
+        taught.sort(key=lambda family: (not state.imitated[family].nats.n, state.imitated[family].nats.mean))
         taught = [family for family in taught if family not in self._found.in_play][:AT_ONCE]
         family = family_to_try(self._found, taught, state.round)
         if family is None:

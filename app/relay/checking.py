@@ -48,7 +48,7 @@ CLOSE_IDLE_SANDBOX_S = 600.0
 """Seconds without work after which the sandbox is closed: it takes 90 MB."""
 RECALL_CHECKS = Rate(60 * CHECKS_PER_S, 400)
 """Checks of groups that are about to be recalled: each is checked once."""
-_KNOWN = 32_768  # ids of groups found honest: no second check of a reported or recalled one
+_KNOWN = 32_768  # ids of groups found honest, and of those found false: no second check of them
 
 _log = logging.getLogger(__name__)
 _envelopes = msgspec.json.Decoder(Envelope)
@@ -147,6 +147,8 @@ class Checker:
         self._turn = (self._drawn, self._named)
         self._reporters: dict[bytes, set[bytes]] = {}
         self._honest: OrderedDict[bytes, None] = OrderedDict()
+        self._false: OrderedDict[bytes, None] = OrderedDict()
+        self._recalling, self._retry_at = asyncio.Lock(), 0.0
         """Groups found honest recently: a report of one is wrong without another check."""
         self._recalls = Bucket(RECALL_CHECKS.per_min, RECALL_CHECKS.burst)
         self._wake = asyncio.Event()
@@ -211,7 +213,8 @@ class Checker:
             async with asyncio.timeout(CLOSE_IDLE_SANDBOX_S):
                 await self._wake.wait()
         except TimeoutError:
-            self._close()
+            async with self._recalling:
+                self._close()
             await self._wake.wait()
 
     async def _next(self) -> None:
@@ -230,13 +233,17 @@ class Checker:
     async def vouches_for(self, group: ArchivedGroup, now: float) -> bool:
         """Whether a group's claim was found true, now or before. Without time for a check, one of a key with
         standing is trusted; where checks don't work, any."""
-        if group.id in self._honest:
-            return True
-        if self.working and self._recalls.left(now) >= 1:
-            self._recalls.take(1, now)
-            finding = await self._check(group.id, group.key, group.raw, set())
-            return finding is CheckResult.HONEST or finding is None
-        return not self.working or group.key in self._state.standings.known
+        self._wake.set()
+        async with self._recalling:  # one claim counts once, however many ask for it at the same time
+            if group.id in self._honest or group.id in self._false:
+                return group.id in self._honest
+            if (self.working or now >= self._retry_at) and self._recalls.left(now) >= 1:
+                self._recalls.take(1, now)
+                finding = await self._check(group.id, group.key, group.raw, set())
+                if finding is None:
+                    self._retry_at = now + RETRY_SANDBOX_S
+                return finding is CheckResult.HONEST or finding is None
+            return not self.working or group.key in self._state.standings.known
 
     async def _check(self, id: bytes, key: bytes, raw: bytes, reporters: set[bytes]) -> CheckResult | None:
         """Scores a group again and acts on what is found; None if the sandbox doesn't work."""
@@ -260,12 +267,11 @@ class Checker:
         standings = self._state.standings
         if finding is CheckResult.HONEST:
             standings.record_honest(key)
-            self._honest[id] = None
-            if len(self._honest) > _KNOWN:
-                self._honest.popitem(last=False)
+            _remember(self._honest, id)
             for reporter in reporters:
                 standings.record_wrong_report(reporter)
             return
+        _remember(self._false, id)
         await _try(self._state.store.drop(id))
         if finding is not CheckResult.UNMADE:
             ban = standings.false_claim(key)
@@ -276,6 +282,12 @@ class Checker:
         if self._sandbox is not None:
             self._sandbox.close()
             self._sandbox = None
+
+
+def _remember(found: OrderedDict[bytes, None], id: bytes) -> None:
+    found[id] = None
+    if len(found) > _KNOWN:
+        found.popitem(last=False)
 
 
 async def _try(action: Coroutine[Any, Any, None]) -> None:

@@ -54,8 +54,8 @@ def _fault(file: str, size: int, changed: int) -> str:
             creationflags=flags,
             env={**os.environ, **own},
         )
-    except subprocess.TimeoutExpired:
-        return "it takes too long to read"
+    except subprocess.TimeoutExpired as error:  # perhaps the computer is busy: not remembered
+        raise ChildProcessError("A model's tokenizer.json takes too long to read. Try again.") from error
     _, began, said = done.stdout.decode("utf-8", "replace").partition(_BEGINS)
     if not began:
         raise ChildProcessError("The process that tries a model's files doesn't start. Restart Shoal.")

@@ -132,7 +132,7 @@ def _learned(folder: Path) -> tuple[int, float]:
 
 
 def _paced(models: list[ModelEntry]) -> tuple[ModelEntry, ...]:
-    """Adds the seconds of a round: measured ones if there are any."""
+    """Adds the seconds of a round, as those that were measured here let expect them."""
     played = [(model.parameters, model.training.round_s if model.training else None) for model in models]
     expected = expected_round_s([one for one in played if one[0]], machine_class(), cores())
     return tuple(

@@ -115,9 +115,8 @@ class AdminRoutes:
                 content = await request.content.read(teacher.MAX_NOTES_BYTES)
                 while len(content) < teacher.MAX_NOTES_BYTES and not request.content.at_eof():
                     content += await request.content.read(teacher.MAX_NOTES_BYTES - len(content))
-            noted = dict(parse_qsl(content.decode(), max_num_fields=2 * MAX_PUPILS))
-            blank = dict.fromkeys(map(node_name, room.pupils), "")
-            self._people.note({**blank, **noted}, room)
+            noted = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=2 * MAX_PUPILS)
+            self._people.note(dict(noted), room)
         except TimeoutError:
             return web.Response(status=408)
         except ValueError:

@@ -28,7 +28,7 @@ MAX_TEMPLATES, MAX_SLOTS, MAX_WORDS = 64, 8, 500
 MAX_NUMBER = 10**9  # exact in every reader of JSON
 MAX_TEXT, MAX_EXPRESSION = 1000, 120
 """Characters of a template's question, answer and work before slots are filled, and of an expression."""
-MAX_FILLED = 2000
+MAX_FILLED = 8000
 """Characters of a filled question, of its work, and of the contents of its slots together."""
 MAX_FILLINGS, SAMPLED_FILLINGS = 4000, 400
 """At most as many ways to fill a set's templates are enumerated, so that exactly a fifth is held out; of more

@@ -318,7 +318,8 @@ class Client:
         )
         state: Literal["lost", "refused"] = "lost" if was_in else "refused"
         self._missed_since = self._missed_since or now
-        if self._places.of_class and now - self._missed_since > LESSON_PATIENCE_S:
+        silent = ended.retry_after_ms is None  # a class that is full answers
+        if silent and self._places.of_class and now - self._missed_since > LESSON_PATIENCE_S:
             self._lesson_over = True
         if self._lesson_over:
             self._say(state, place.url, "The lesson has ended." if self._url else "No lesson is running.")

@@ -302,6 +302,8 @@ def test_a_class_as_it_runs(school: dict[str, str], tmp_path: Path) -> None:
         assert "Ann &amp; &lt;b&gt;" in get(names, f"{who}=Ann+%26+%3Cb%3E&x=y".encode())
         assert json.loads(people.read_text()) == {who: "Ann & <b>"} and people.stat().st_mode & 0o077 == 0
         assert 'value="Ann &amp; &lt;b&gt;"' in get(names)
+        get(names, b"x=y")
+        assert json.loads(people.read_text()) == {who: "Ann & <b>"}, "one who is not in the form"
         get(names, f"{who}=".encode())
         assert json.loads(people.read_text()) == {}
         tasks[0].cancel()
