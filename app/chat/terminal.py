@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,7 @@ from app.chat import messages
 from app.chat.messages import MAX_TEXT, Said, Side, Sides, expand_sides
 from app.chat.puzzles import AnswerScorer, Puzzle, draw
 from app.chat.talking import Chat
+from app.common.process.streams import bare
 from app.common.text import safe_text
 from app.models import catalogue
 from app.models.shelf import locate
@@ -45,7 +47,7 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 def converse(open_chat: Callable[[], Chat], source: TextIO, console: Console | None = None) -> int:
     """Reads and answers lines until the input ends. Returns the exit code. Raises EngineError if the model
     cannot be opened."""
-    console = console or Console()
+    console = console or Console(file=bare(sys.stdout))
     with spinner(console, "Loading the model"):
         chat = open_chat()
     asks = source.isatty() and console.is_terminal

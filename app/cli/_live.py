@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from app.common.process.control import when_asked_to_stop
+from app.common.process.streams import bare
 from app.node.governing import Governor, ruling_without_rules
 from app.node.node import Node
 from app.node.record import commands, events
@@ -103,7 +104,7 @@ class LiveTerminal:
 
     def __init__(self, node: Node, governor: Governor | None, said: str, keys: bool) -> None:
         self._node, self._governor = node, governor
-        self._terminal = Terminal(Console(stderr=True), lambda: node.snapshot, said)
+        self._terminal = Terminal(Console(file=bare(sys.stderr)), lambda: node.snapshot, said)
         self._keys = Keys() if keys else None
         self.stop: Callable[[], None] | None = None
 

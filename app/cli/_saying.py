@@ -30,19 +30,23 @@ def spoken(text: str) -> str:
 
 @cache
 def _translate() -> Callable[[str], str]:
-    from app.common.files import read_json
-    from app.common.home import HomeError, home
-
+    try:
+        from app.common.files import read_json
+        from app.common.home import HomeError, home
+    except ImportError:  # before the set-up
+        return str
     try:
         language = (read_json(home(folder) / "window.json", dict[str, Any]) or {}).get("language")
     except HomeError:
         language = None
-    if language in (None, "system", "en"):
+    if language in (None, "en"):
         return str
-    from PySide6.QtCore import QCoreApplication
+    try:
+        from PySide6.QtCore import QCoreApplication
 
-    from app.ui.language.texts import load_language, translated
-
+        from app.ui.language.texts import load_language, translated
+    except ImportError:  # a library of the system is missing
+        return str
     load_language(QCoreApplication.instance() or QCoreApplication([]), str(language))
     return translated
 
@@ -59,8 +63,9 @@ def sentence(error: Exception) -> str:
     if type(error).__module__.split(".")[0] in HOUSE:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        where = f" with {error.filename}" if error.filename else ""
-        return f"The system refused{where}: {error.strerror}; {_remedy(error)} and start again."
+        if not error.filename:
+            return f"The system refused: {error.strerror}. {_remedy(error)}"
+        return f"The system refused {error.filename}: {error.strerror}. {_remedy(error)}"
     if isinstance(error, MemoryError):
         return (
             "This computer's memory is used up; close other programs or take a smaller model, and start again."
@@ -83,11 +88,11 @@ def sentence(error: Exception) -> str:
 
 def _remedy(error: OSError) -> str:
     return {
-        errno.ENOSPC: "free some space on that disk",
-        errno.EDQUOT: "free some of your quota",
-        errno.EACCES: "check that the file is yours to read and write",
-        errno.EPERM: "check that the file is yours to read and write",
-        errno.EROFS: "choose another place with --home",
-        errno.ENOENT: "check the path",
-        errno.EMFILE: "close other programs",
-    }.get(error.errno or 0, "fix that")
+        errno.ENOSPC: "Free some space on that disk and start again.",
+        errno.EDQUOT: "Free some of your quota and start again.",
+        errno.EACCES: "Check that the file is yours to read and write.",
+        errno.EPERM: "Check that the file is yours to read and write.",
+        errno.EROFS: "Choose another place with --home.",
+        errno.ENOENT: "Check the path.",
+        errno.EMFILE: "Close other programs and start again.",
+    }.get(error.errno or 0, "Mend that and start again.")

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from app.models.catalogue import full_name
+    from app.models.catalogue import stored_name
     from app.models.shelf import locate
     from app.node.models.skills import find_skill
     from app.node.record.errors import NodeError
@@ -69,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
     if args.file is not None and (args.out is None) == (args.least_sure is None):
         raise WrongUsage("--file needs the name of the new table, --out OUT, or --least-sure N.")
     data = reading_home(args)
-    model = locate(full_name(args.model), data) if args.model else None
+    model = locate(stored_name(args.model), data) if args.model else None
     if args.file is None:
         return _ask(args, find_skill(data, args.skill, model), data)
     from app.chat.whole_table import TableRefused

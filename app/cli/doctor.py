@@ -261,7 +261,9 @@ def _show(findings: DoctorFindings) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    from app.common.process.streams import bare
+
+    console = Console(file=bare(sys.stdout))
     first, *wrong = verdict(findings)
     console.print(Text(first, style="bold green" if findings.engine else "bold red"))
     for sentence in wrong:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.cli._frame import reading_home, share
 from app.cli._terminal import WrongUsage, json_line, overwrite, report_failure, say
-from app.models.catalogue import full_name
+from app.models.catalogue import stored_name
 from app.node.models.card import FORMATS
 
 SUMMARY = "take your model to other programs"
@@ -47,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
 
     data = reading_home(args)
     wish = exporting.ExportRequest(
-        model=full_name(args.model),
+        model=stored_name(args.model),
         format=args.format,
         to=args.out.expanduser().absolute(),
         kind=args.kind,

@@ -7,6 +7,7 @@ import sys
 
 from app.cli._frame import share
 from app.cli._terminal import WrongUsage
+from app.common.process.streams import bare
 from app.common.text import bounded_integer
 
 SUMMARY = "solve the puzzles yourself"
@@ -41,4 +42,4 @@ def main(args: argparse.Namespace) -> int:
         )
     solo.refuse_network()
     level = None if args.level is None else args.level - 1
-    return solve(args.family, level, args.count, sys.stdin, Console())
+    return solve(args.family, level, args.count, sys.stdin, Console(file=bare(sys.stdout)))

@@ -141,7 +141,8 @@ def main(args: argparse.Namespace) -> int:
         if args.classroom:
             say(f"For the teacher alone, in a browser:\n{first['teacher']}", sys.stderr)
             if _joining.is_local(link):
-                say("Pupils on other computers can't join it: leave out --host for that.", sys.stderr)
+                how = "leave out --host for that" if args.host else "this one has no network"
+                say(f"Pupils on other computers can't join it: {how}.", sys.stderr)
             elif state.access.private is None and link.url.startswith("ws:"):
                 say(
                     "Others on this network can read the page and the answers, which aren't encrypted. Open "

@@ -16,7 +16,7 @@ from app.common.home import home as data_folder
 from app.common.process.control import lower_priority
 from app.common.text import bounded_integer
 from app.desktop.apps import own_processes
-from app.models.catalogue import full_name
+from app.models.catalogue import stored_name
 from app.models.gguf_shelf import is_gguf
 from app.models.shelf import locate
 from app.node.data import question_sets
@@ -122,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         _refuse(args)
         joins = None if args.solo else _joins(args)
-        args.model = full_name(args.model)
+        args.model = stored_name(args.model)
         model = locate(args.model, data_folder(args.home), _reading(args.model))
         if not (model / "config.json").is_file():
             raise NodeError(f"There is no model in {model}: it needs a config.json and weights beside it.")

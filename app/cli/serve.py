@@ -87,14 +87,14 @@ def _answers(args: argparse.Namespace, home: Path) -> None:
 
 async def _serve(args: argparse.Namespace, home: Path) -> int:
     from app.common.process.control import when_asked_to_stop, when_input_closes
-    from app.models.catalogue import full_name, short_name
+    from app.models.catalogue import short_name, stored_name
     from app.models.shelf import locate
     from app.node.models.skills import PUZZLES, known_skills
     from app.serve.model import ModelProcess
     from app.serve.openai import usual_sampling
     from app.serve.server import LOOPBACK, Server, bind, serve, token
 
-    model = full_name(args.model)
+    model = stored_name(args.model)
     folder = locate(model, home)  # an unknown name is refused now, not at the first request
     secret = "" if args.no_token else token(home)
     name = Path(model).name if Path(model).expanduser().exists() else short_name(model)

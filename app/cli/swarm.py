@@ -138,7 +138,14 @@ class LocalSwarm:
     async def _open_relay(self, port: str) -> Process:
         from app.node.record.errors import NodeError
 
-        where = ["--port", port, "--state", str(self._place / "relay"), "--until-stdin-closes"]
+        where = [
+            "--port",
+            port,
+            "--state",
+            str(self._place / "relay"),
+            "--until-stdin-closes",
+            "--no-limits-here",
+        ]
         relay = await _spawn(["relay", *where], self._place / "relay.log")
         assert relay.stdout is not None
         try:

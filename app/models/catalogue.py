@@ -151,6 +151,14 @@ def full_name(model: str) -> str:
     return entry.id if entry else STARTER if model.casefold() == STARTER else model
 
 
+def stored_name(model: str) -> str:
+    """Returns what a command's --model means: a folder if there is one, else as `full_name`."""
+    try:
+        return model if Path(model).expanduser().is_dir() else full_name(model)
+    except (OSError, RuntimeError):  # too long for a path, or nobody's home
+        return full_name(model)
+
+
 def short_name(model: str) -> str:
     """Returns the name of a model for commands and other programs: a short one for catalogue models.
 

@@ -1197,8 +1197,8 @@
    <translation>Eigene Rätsel mit richtigen und falschen Antworten. Sind alle gleich, lehren sie nichts.</translation>
   </message>
   <message>
-   <source>Puzzles with answers from others that it learned from.</source>
-   <translation>Rätsel mit Antworten von anderen, aus denen es gelernt hat.</translation>
+   <source>Puzzles and answers of others that it learned from.</source>
+   <translation>Rätsel und Antworten anderer, aus denen es gelernt hat.</translation>
   </message>
   <message>
    <source>{n} row</source>
@@ -5067,8 +5067,8 @@ answer: a*b</translation>
    <translation>Ein Fenster geht hier nicht ({why}); die Ansicht in diesem Terminal öffnet sich.</translation>
   </message>
   <message>
-   <source>The system refused{where}: {strerror}; {error} and start again.</source>
-   <translation>Das System hat abgelehnt{where}: {strerror}; {error} und starte noch einmal.</translation>
+   <source>The system refused {filename}: {strerror}.</source>
+   <translation>Das System hat {filename} abgelehnt: {strerror}.</translation>
   </message>
   <message>
    <source>This computer's memory is used up; close other programs or take a smaller model, and start again.</source>
@@ -5079,12 +5079,44 @@ answer: a*b</translation>
    <translation>Ein Teil der Installation fehlt ({name}); {how}.</translation>
   </message>
   <message>
+   <source>Mend that and start again.</source>
+   <translation>Behebe das und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>The system refused: {strerror}.</source>
+   <translation>Das System hat abgelehnt: {strerror}.</translation>
+  </message>
+  <message>
    <source>This needs {name}, which is not part of an installed app's engine:</source>
    <translation>Das braucht {name}, was in der Engine einer installierten App nicht enthalten ist:</translation>
   </message>
   <message>
    <source>start it in a copy of Shoal's source with ./shoal, which installs everything.</source>
    <translation>starte es in einer Kopie von Shoals Quelltext mit ./shoal, was alles installiert.</translation>
+  </message>
+  <message>
+   <source>Free some space on that disk and start again.</source>
+   <translation>Schaffe Platz auf diesem Laufwerk und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Free some of your quota and start again.</source>
+   <translation>Gib etwas von deinem Kontingent frei und starte noch einmal.</translation>
+  </message>
+  <message>
+   <source>Check that the file is yours to read and write.</source>
+   <translation>Prüfe, ob du die Datei lesen und schreiben darfst.</translation>
+  </message>
+  <message>
+   <source>Choose another place with --home.</source>
+   <translation>Wähle mit --home einen anderen Ort.</translation>
+  </message>
+  <message>
+   <source>Check the path.</source>
+   <translation>Prüfe den Pfad.</translation>
+  </message>
+  <message>
+   <source>Close other programs and start again.</source>
+   <translation>Schließe andere Programme und starte noch einmal.</translation>
   </message>
   <message>
    <source>The certificate of {host} isn't trusted here.</source>
@@ -7428,7 +7460,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>They disagree too often.</source>
-   <translation>Sie widersprechen zu oft.</translation>
+   <translation>Ihre Antworten passen zu oft nicht.</translation>
   </message>
   <message>
    <source>They wait for their turn.</source>

@@ -46,6 +46,11 @@ class PlainStream:
         return getattr(self.stream, name)
 
 
+def bare(stream: TextIO) -> TextIO:
+    """Returns the stream itself, for what moves the terminal on purpose and cleans foreign text itself."""
+    return cast(TextIO, getattr(stream, "stream", stream))
+
+
 def plain_streams() -> contextlib.ExitStack:
     """Returns a context in which this process prints plain text alone."""
     both = contextlib.ExitStack()

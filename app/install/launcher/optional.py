@@ -96,7 +96,9 @@ def wanted() -> bool:
 def begin(root: str, variables: dict[str, str], lasting: bool = False) -> None:
     """Starts the background build and returns at once. The build ends with this process, which becomes Shoal,
     unless `lasting` is set or WHEN is "now"; its own end it tells the terminal that it was started in."""
-    terminal = os.ttyname(2) if os.name == "posix" and os.isatty(2) else ""
+    terminal = ""
+    with contextlib.suppress(OSError):  # a terminal may have no name here, as in a chroot
+        terminal = os.ttyname(2) if os.name == "posix" and os.isatty(2) else ""
     owner = 0 if lasting or os.environ.get(WHEN) == "now" else os.getpid()
     quiet: dict[str, object] = {"start_new_session": True}
     if os.name == "nt":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.models.catalogue import full_name
+from app.models.catalogue import stored_name
 from app.models.fit import Dtype, Fit, MemoryRoom
 from app.models.shelf import PartialDownload, locate
 from app.node.data.home import model_folder, model_mark
@@ -81,7 +81,7 @@ def history_of(home: Path, name: str) -> Path | None:
     """Returns the folder of the named model's training, existing or not; None if the model itself is not
     here.
     """
-    name = full_name(name)
+    name = stored_name(name)
     try:
         folder = locate(name, home, make=False)
         return model_folder(home, folder.name if Path(name).is_absolute() else name, model_mark(folder))

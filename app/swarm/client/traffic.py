@@ -1,9 +1,9 @@
 """The bytes that went to relays and came from them: those of the last hour and all, kept in the data folder.
 
 One file, written by the node that is connected and read by everything that shows these figures. It counts what
-sockets carry: the request that opens a connection, every frame with its header, and of what is sent also
-pings and goodbyes; under TLS the records, and the handshake by its usual length. A node that is killed loses the last SAVE_EVERY_S at most,
-and a damaged file counts as an empty one."""
+sockets carry: the request that opens a connection, every frame with its header, and of what is sent also pings
+and goodbyes; under TLS the records, and the handshake by its usual length. A node that is killed loses the last
+SAVE_EVERY_S at most, and a damaged file counts as an empty one."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Table(QTableView):
         at = self.currentIndex()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and at.isValid():
             self._open(at)
-        elif event.key() == Qt.Key.Key_S and at.isValid():
+        elif event.text() == "s" and at.isValid():
             self._sort_by(at.column())
             self.setCurrentIndex(self.rows.index(0, at.column()))
         else:

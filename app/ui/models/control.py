@@ -38,6 +38,7 @@ class ModelControl(JobControl[Holdings]):
     past_changed = Signal()
 
     def __init__(self, home: Path, choices: Choices, make: MakeJob = Job) -> None:
+        self._opened = ""
         reads = ["models", "list", "--json", "--home", str(home)]
         super().__init__(home, Holdings(chosen=str(choices["model"])), "models.log", make, reads)
         self._choices = choices
@@ -202,7 +203,8 @@ class ModelControl(JobControl[Holdings]):
         self._server.end()
         self._change(door=None, door_opening=on, door_problem="")
         if on:
-            where = ["--home", str(self._home), "--model", self.state.chosen]
+            self._opened = self.state.chosen
+            where = ["--home", str(self._home), "--model", self._opened]
             where += ["--engine", str(self._choices["engine"])]
             allowed = [f"--allow={one}" for one in self._choices["serve_allows"]]
             self._server.start(["serve", "--json", "--attached", *where, *allowed], self._log)
@@ -210,7 +212,9 @@ class ModelControl(JobControl[Holdings]):
     def _serves(self, line: bytes) -> None:
         told = decoded(line, dict[str, Any]) or {}
         if told.get("event") == "serving":
-            door = ServedDoor(url=told["url"], token=told["token"], model=told["models"][0])
+            door = ServedDoor(
+                url=told["url"], token=told["token"], model=told["models"][0], chosen=self._opened
+            )
             self._change(door=door, door_opening=False)
 
     def _served(self, code: int) -> None:

@@ -141,7 +141,7 @@ def _rounds() -> Table:
 
     fewer = tr("Answers to its own puzzles. There are fewer in a round with puzzles from others.")
     taught = tr("Its own puzzles with right and wrong answers. If all answers are alike, they teach nothing.")
-    others = tr("Puzzles with answers from others that it learned from.")
+    others = tr("Puzzles and answers of others that it learned from.")
     columns = [
         Column(tr("Round"), lambda one: number(one.round), lambda one: one.round),
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),

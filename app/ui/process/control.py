@@ -137,7 +137,8 @@ class Control(QObject):
         self._choices.put("company", company)
         self._invite = ""
         if company == "alone":
-            forget_classes(self._home)
+            with contextlib.suppress(OSError):
+                forget_classes(self._home)
         if self._link.wanted:
             self._launch()
         else:

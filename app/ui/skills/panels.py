@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget
 
-from app.models.catalogue import find, title
+from app.models.catalogue import full_name, title
 from app.node.models.skills import KnownSkill
 from app.sapo.sets.question_set import Row
 from app.skills.answering import AskedAnswer
@@ -120,7 +120,7 @@ class ElsewherePanel(SkillPanel):
     def show_holdings(self, holdings: Holdings) -> None:
         model = self._known.model_name
         door = holdings.door
-        self._door = door if door is not None and find(door.model) in (None, find(model)) else None
+        self._door = door if door is not None and full_name(door.chosen) == full_name(model) else None
         names = {"model": title(model), "name": self._known.slug}
         self._how.say(
             tr("Programs ask it as “{name}”. Their address and token are on the page Models.", **names)

@@ -1,7 +1,7 @@
 """What others' answers brought today, and how sure that is.
 
-A family counts as better when its own answers of today's later rounds are right more often than those of the
-earlier ones, at one level, with the certainty that everything else is concluded with
+A family counts as better when its own answers are right more often after the first round of today that taught
+it others' answers than until then, at one level, with the certainty that everything else is concluded with
 (`app.learning.evidence.SURE`). Pure functions."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def learned_today(rounds: Sequence[Round]) -> LearnedToday:
     ...         train_solved=0.5,
     ...         imitated=30,
     ...         lesson_from=("Ann", "Ben"),
-    ...         lesson_families=("gcd", "lcm"),
+    ...         lesson_families=("gcd", "lcm") if n > 4 else (),
     ...         families={"gcd": (0, 2 + 4 * (n > 5), 8), "lcm": (0, n % 3, 8)},
     ...     )
     ...     for n in range(12)
@@ -50,9 +50,11 @@ def learned_today(rounds: Sequence[Round]) -> LearnedToday:
     taught = dict.fromkeys(family for one in rounds for family in one.lesson_families)
     better = []
     for family in taught:
-        told = [one.families[family] for one in rounds if family in one.families]
-        shares = [solved / answered for level, solved, answered in told if answered and level == told[-1][0]]
-        before, now = (Evidence.of(part) for part in (shares[: len(shares) // 2], shares[len(shares) // 2 :]))
+        first = next(at for at, one in enumerate(rounds) if family in one.lesson_families)
+        level = next((one.families[family][0] for one in reversed(rounds) if family in one.families), 0)
+        before, now = (
+            Evidence.of(_shares(part, family, level)) for part in (rounds[: first + 1], rounds[first + 1 :])
+        )
         if odds_lower([(before, now)]) >= SURE:
             better.append((family, before.mean, now.mean))
     return LearnedToday(
@@ -60,3 +62,8 @@ def learned_today(rounds: Sequence[Round]) -> LearnedToday:
         authors=tuple(name for name, _ in authors.most_common()),
         better=tuple(sorted(better, key=lambda one: one[1] - one[2])),
     )
+
+
+def _shares(rounds: Sequence[Round], family: str, level: int) -> list[float]:
+    told = [one.families[family] for one in rounds if family in one.families]
+    return [solved / answered for at, solved, answered in told if answered and at == level]

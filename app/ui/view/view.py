@@ -59,11 +59,13 @@ class Fetch(Transfer, frozen=True, kw_only=True):
 
 
 class ServedDoor(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoint for other programs on this computer: its address, its token, the model's name."""
+    """The endpoint for other programs on this computer: its address, its token, the model's name there and
+    here."""
 
     url: str
     token: str
     model: str
+    chosen: str = ""
 
 
 class Holdings(msgspec.Struct, frozen=True, kw_only=True):
