@@ -245,9 +245,12 @@ def test_a_card_shows_what_can_be_done_and_one_panel_at_a_time(
     assert "Learning now" in said(card) and shown._bar.value() == 3
     known = KnownSkill(made=kept.made, slug="mails", folder=tmp_path, model=tmp_path, model_name="tiny")
     shown.show_skill(kept, known, on=True, private=False)
-    door = ServedDoor(url="http://127.0.0.1:1234/v1", token="sk-shoal-1", model="tiny")
+    door = ServedDoor(url="http://127.0.0.1:1234/v1", token="sk-shoal-1", model="tiny", chosen="tiny")
     shown.open("elsewhere")
     assert "choose tiny and turn on “Use it in other programs”" in said(card), "the switch is on one page"
+    other = msgspec.structs.replace(door, model="starter", chosen="starter")
+    shown.show_view(msgspec.structs.replace(view, models=Holdings(chosen="starter", door=other)))
+    assert "choose tiny" in said(card), "another model is served"
     shown.show_view(msgspec.structs.replace(view, models=Holdings(chosen="tiny", door=door)))
     elsewhere = shown._panels["elsewhere"]
     assert isinstance(elsewhere, ElsewherePanel) and "mails" in said(card)
