@@ -132,7 +132,7 @@ def main() -> None:
         said = _try(Path(sys.argv[1]))
     except BaseException as error:  # the library panics, which is no Exception
         said = f"it is damaged: {' '.join(str(error).split())[:120].rstrip('.: ') or type(error).__name__}"
-    sys.stdout.write("".join(one if one.isprintable() else "\u00b7" for one in said))
+    sys.stdout.buffer.write(said.encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

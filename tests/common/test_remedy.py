@@ -27,7 +27,7 @@ HERE = {
 SAID = {
     "engines/remedy.py": "./shoal",
     "app/install/updates/installed.py": "./shoal",
-    "app/cli/__main__.py": "of Shoal's source with ./shoal, which installs everything.",
+    "app/cli/_saying.py": "of Shoal's source with ./shoal, which installs everything.",
     "app/relay/page/page.py": "<code>./shoal run --relay ",
 }
 """Where it is right: in what tells the copies apart, of a checkout to be made, and on a relay's page, whose

@@ -79,7 +79,7 @@ def test_config_of_another_model(copy: Path, key: str, value: object, says: str)
 
 def test_tokenizer_missing_or_damaged(copy: Path) -> None:
     (copy / "tokenizer.json").write_text("{}")
-    refused(copy, "tokenizer.json of model is damaged")
+    refused(copy, "tokenizer.json of model can't be used")
     (copy / "tokenizer.json").unlink()
     refused(copy, "has no tokenizer")
 

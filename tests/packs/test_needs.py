@@ -30,6 +30,7 @@ SAID = {
     "matplotlib": "./shoal lab leaves its picture out and says so",
     "transformers": "the engine and the tokenizer refuse such a model with a sentence",
     "peft": "only beside transformers",
+    "PySide6": "a command speaks English",
 }
 """Imported, and not there: what then happens."""
 UNUSED = {
