@@ -19,7 +19,6 @@ from app.sapo.questions import QUESTIONS_VERSION, Coordinates
 from app.ui.language.texts import counted, number, tr
 from app.ui.theme.theme import BODY, mono
 from app.ui.view import words
-from app.ui.widgets.bend import Bend
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.pieces import Card, Label, button, column, row
 
@@ -102,14 +101,14 @@ class GroupCard(Card):
     def __init__(self) -> None:
         super().__init__("quiet")
         self._title, self._who = Label("", "strong"), Label("", "chip")
-        self._about = Label("", "faint")
+        self._about = Label("", "faint", wrap=True)
         self._question, self._verdict = Label("", wrap=True), Label("", "caption", wrap=True)
         self._answers = Label("", wrap=True)
         self._answers.setStyleSheet(f'font-family: "{mono(BODY).family()}"; font-size: {BODY}px;')
         for one in (self._question, self._answers):
             one.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        head = Bend(row(self._title, self._who, gap=10), self._about, 1, gap=10)
-        parts = (head, self._question, self._verdict, self._answers)
+        head = row(self._title, self._who, 1, gap=10)
+        parts = (head, self._about, self._question, self._verdict, self._answers)
         self.setLayout(column(*parts, gap=8, margins=(18, 14, 18, 14)))
         self.group: GroupRow | None = None
 

@@ -96,9 +96,9 @@ def is_held_back(view: View) -> bool:
 
 def waits_for_absence(view: View) -> str:
     """Returns how long the computer must be unused before the model learns; empty if it also learns while
-    somebody uses it."""
-    rules = view.rules
-    return span(float(rules["idle_s"])) if rules.get("contribute_when_idle") and "idle_s" in rules else ""
+    somebody uses it, or not at all."""
+    rules, waits = view.rules, view.willing and view.rules.get("contribute_when_idle")
+    return span(float(rules["idle_s"])) if waits and "idle_s" in rules else ""
 
 
 def finishing(view: View) -> bool:
