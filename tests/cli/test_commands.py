@@ -196,7 +196,7 @@ def test_ctrl_c_is_no_traceback(
         ),
         (
             OSError(errno.ENOSPC, "No space left on device", "/data/x"),
-            ["/data/x", "No space left", "free some space"],
+            ["/data/x", "No space left", "Free some space"],
         ),
         (PermissionError(errno.EACCES, "Permission denied", "/root/x"), ["/root/x", "yours to read and write"]),
         (MemoryError(), ["memory", "smaller model"]),
