@@ -1,4 +1,5 @@
-"""Checks the work of a peer's right answer and writes it down anew.
+"""Reads the work in a peer's right answer, keeps the steps that are true and lead to the result, and writes
+these in this node's own form.
 
 A model that imitates a right answer learns all of it: an advertisement, a link spelled in letters, digits that
 stand for words, the working of another question. So nothing that a peer wrote is taught as it stands. Its work
@@ -91,8 +92,8 @@ def true_work(question: str, answer: str) -> str | None:
 
 
 def _too_many(steps: Sequence[_Step], question: str) -> bool:
-    """Whether there are more steps than a question with so many numbers needs, or more zeros and ones, with
-    which true equations can be drawn out (`3+0=3`)."""
+    """Whether the work is padded: it has more steps than a question with this many numbers needs, or more
+    zeros and ones, with which anyone can add true equations that lead nowhere (`3+0=3`)."""
     asked = Counter(number for _, number in _ASKED.findall(question))
     equations = [step.text.split("=")[0] for step in steps if "=" in step.text]
     drills = len(steps) - len(equations)

@@ -149,6 +149,6 @@ def _values(equation: str) -> set[Fraction]:
 
 _SIGNS = str.maketrans("\u00d7\u00f7\u2212", "*/-")
 _APART = re.compile(r"[^-+*/() 0-9.=]+|={2,}|(?<![0-9])[0-9]+(?:\.[0-9]+){2,}|(?<![0-9])\.|\.(?![0-9])")
-"""What no equation goes on over. Between two of these stands one with all its sides, or none, so that each text
-is read once: a pattern of an equation is tried anew from each place of a text that has none."""
+"""What cannot stand inside an equation. A text is split at these, and each piece is one equation or none. A
+pattern that searched for equations would try every place of a long text, in quadratic time."""
 _SPACED = re.compile(r" =|= ")

@@ -73,8 +73,9 @@ class NoQuestion(msgspec.Struct, frozen=True, tag="Refused"):
 
 
 class QuestionMade(msgspec.Struct, frozen=True, tag="Made"):
-    """A question's text, the index at which it was found, whether it is held out, its content number, and, if
-    they were requested, its worked answer (empty if there is none) and its solution."""
+    """A question's text, the index at which it was found, whether it is held out, and its content number. Its
+    worked answer and its solution are set if the request asked for them; `worked` is empty if the family has
+    none."""
 
     number: int
     index: int

@@ -46,7 +46,7 @@ class Traffic(msgspec.Struct):
 
 
 def read_traffic(folder: Path) -> Traffic:
-    """Reads the figures of a data folder; empty ones if there are none, or they are damaged."""
+    """Reads a data folder's figures. A missing or damaged file gives zeros."""
     return files.read_json(folder / FILE, Traffic, MAX_FILE_BYTES) or Traffic()
 
 
@@ -97,7 +97,8 @@ def frame_bytes(length: int, masked: bool, tls: bool) -> int:
 
 
 def record_bytes(length: int) -> int:
-    """Returns what TLS 1.3 adds to so many bytes (RFC 8446, 5.2)."""
+    """Returns how many bytes TLS 1.3 adds to `length` bytes of text: its record headers and tags (RFC 8446,
+    section 5.2)."""
     return _TLS_RECORD_BYTES * max(1, math.ceil(length / _TLS_RECORD_TEXT))
 
 

@@ -134,8 +134,8 @@ def _names(home: Path, listening: bool = False) -> Iterator[str]:
 
 
 def _pipe(file: Path, listening: bool) -> str:
-    """Returns the name of the window's pipe on Windows, where anyone may listen at a name first: one that
-    no one can guess, new for each window, and kept in a file in the data folder. Empty if there is none."""
+    """Returns the name of the window's pipe on Windows; empty if no window has one. Any program may listen at a
+    name it knows, so each window draws a random one and keeps it in a private file in the data folder."""
     with suppress(OSError):
         if listening:
             name = f"shoal-{token_hex(16)}"
