@@ -5,6 +5,7 @@ file that draws counts as one skipped test, with the command that installs what 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,10 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 """Generated examples are the same in every run, so that a run fails for what was changed and not by the draw
 or the load of the computer. `./shoal test --hypothesis-profile=default` looks for new ones."""
+
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Compiled once, not by every worker and in every process that a test starts, also where the system says so."""
 
 os.environ.update(child_environment())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""
