@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
-pytest_plugins = [] if NO_QT else ["pytestqt.plugin"]
+pytest_plugins = ["tests.ending", *([] if NO_QT else ["pytestqt.plugin"])]
 os.environ["PYTEST_QT_API"] = "pyside6"
 
 
