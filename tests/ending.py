@@ -1,9 +1,8 @@
-"""The process that deals the tests out to workers: it ends, with a status of its own, where a worker crashed or
-nothing comes any more. A child that a crashed worker leaves behind can hold its pipe open, and pytest-xdist then
-waits for ever; one that it replaces makes it deal the same crash out again, or end in an error of its own.
+"""The process that deals the tests out: it ends, with a status of its own, where a worker crashed or no test
+ends any more. A child that a crashed worker leaves behind can hold its pipe open, and pytest-xdist then waits
+for ever; where it replaces the worker, it deals the same crash out again, or ends in an error of its own.
 
-A crash leaves tests unrun, so it is no matter of running the failed ones once more: .ci/run tells the statuses
-apart."""
+A crash leaves tests unrun, so running those that failed once more is not enough: .ci/run looks at the status."""
 
 from __future__ import annotations
 
