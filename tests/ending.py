@@ -2,7 +2,7 @@
 ends any more. A child that a crashed worker leaves behind can hold its pipe open, and pytest-xdist then waits
 for ever; where it replaces the worker, it deals the same crash out again, or ends in an error of its own.
 
-A crash leaves tests unrun, so running those that failed once more is not enough: .ci/run looks at the status."""
+A crash leaves tests unrun, so running the failed ones once more is not enough: .ci/run looks at the status."""
 
 from __future__ import annotations
 
