@@ -15,9 +15,7 @@ HOMES = {"home", "_home", "data_folder"}
 """What a data folder is called, as a variable or as the function that finds it."""
 ALSO = {"app/swarm/identity/storage.py": {"folder"}, "app/node/swarm/member.py": {"_folder"}}
 """Where it has another name."""
-NOT = {
-    "app/install/packs/place.py": "HOME is the person's",
-}
+NOT = {"app/install/packs/place.py": "HOME is the person's"}
 LEFT_OUT = ("app/lab", "app/bench")
 """They write only where they are told to."""
 

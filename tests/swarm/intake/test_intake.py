@@ -27,18 +27,7 @@ from app.swarm.intake.intake import MAX_STRIKES, Intake, SimilarityIndex
 from app.swarm.intake.reasons import IntakeReason
 from app.swarm.wire.body import Envelope
 from engines.contract import TokenSequence
-from tests.swarm.cases import (
-    ANN,
-    BOB,
-    NOW_MS,
-    SMALL_ORDER,
-    SWARM,
-    honest,
-    question,
-    scratched,
-    signed,
-    spoiled,
-)
+from tests.swarm.cases import ANN, BOB, NOW_MS, SMALL_ORDER, SWARM, honest, question, scratched, signed, spoiled
 
 DAY_MS = 24 * 3600 * 1000
 ME = Identity(bytes(range(2, 34)))
@@ -266,7 +255,7 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
     """Short work in one style, as many copies of one small model write it."""
     verdicts = []
     texts: set[str] = set()
-    for number in range(30):
+    for number in range(15):
         asked = question(number, family, 1 if len(FAMILIES[family].levels) > 1 else 0)
         if asked.text in texts:
             continue
@@ -278,7 +267,7 @@ def test_honest_answers_to_other_questions_are_no_copies(intake: Intake, family:
             "#not this",
         ]
         verdicts.append(intake.check(signed(body, Identity(bytes([100 + number]) * 32)), NOW_MS))
-    assert len(verdicts) > 8 and all(isinstance(one, GroupRecord) for one in verdicts)
+    assert len(verdicts) > 4 and all(isinstance(one, GroupRecord) for one in verdicts)
 
 
 def test_a_model_that_works_by_a_pattern_does_not_copy_itself() -> None:
