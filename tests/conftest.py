@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from app.common.process.surroundings import child_environment
 from app.sapo.scoring.sandbox import Sandbox
@@ -19,7 +19,7 @@ from tests.without_qt import LACKING, NO_QT
 
 FOLDER = Path(__file__).parent
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("same")
 """Generated examples are the same in every run, so that a run fails for what was changed and not by the draw
 or the load of the computer. `./shoal test --hypothesis-profile=default` looks for new ones."""
@@ -37,18 +37,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 SLOW = (
-    "ui/screen",
-    "e2e",
-    "cli",
-    "bench",
-    "relay",
-    "node",
-    "engines",
-    "lab",
-    "swarm",
-    "packs",
-    "updates",
-    "launcher",
+    *("ui/screen", "e2e", "cli", "bench", "relay", "node", "engines", "lab", "swarm", "packs", "updates"),
+    *("launcher", "ui", "sapo"),
 )
 """Folders whose files are run first: no long file is left for the end, when the other processes are done."""
 

@@ -44,7 +44,7 @@ class Ending:
 
 
 def give_up() -> None:
-    faulthandler.dump_traceback(sys.__stderr__)
+    faulthandler.dump_traceback(2)
     said = f"\nNo test ended for {QUIET_S:.0f} seconds: the run ends here, incomplete."
     print(said, file=sys.__stderr__, flush=True)
     os._exit(INCOMPLETE)

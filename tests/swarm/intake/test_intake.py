@@ -401,7 +401,7 @@ def test_memory_is_bounded(intake: Intake, monkeypatch: pytest.MonkeyPatch) -> N
     assert intake._likeness._latest.maxlen
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 2**32))
 def test_any_signed_body_is_refused_or_taken(intake: Intake, data: st.DataObject, author: int) -> None:
     body = data.draw(spoiled(honest(author % 5)))
@@ -413,7 +413,7 @@ def test_any_signed_body_is_refused_or_taken(intake: Intake, data: st.DataObject
     assert isinstance(verdict, GroupRecord | IntakeReason)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_bytes_are_refused_or_taken(intake: Intake, data: st.DataObject) -> None:
     sound = encoded(signed(honest()))
