@@ -341,7 +341,7 @@ def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPromp
     """Returns the round's own questions, and two of the waiting family that is tried, the first to be asked;
     none if it has no two. Blocks."""
     settings, identity, number = tools.settings, tools.identity, before.round + 1
-    count = before.groups or _groups(before, settings)
+    count = before.curriculum.questions(before.groups or _groups(before, settings))
     make = partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels)))
     questions_P = own_questions(before.curriculum, identity, number, count, make)
     spare_P: list[QuestionPrompt] = []
