@@ -26,7 +26,7 @@ from random import Random
 
 import msgspec
 
-from app.learning.imitation import ROWS_PER_QUESTION
+from app.learning.imitation import ROWS_PER_QUESTION, rehearsed
 from app.learning.language import IMITATION_RETENTION, ROUND_RETENTION
 from app.learning.placement import opens
 from app.learning.questions import own_questions, update_curriculum
@@ -177,7 +177,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     own_P = [
         OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
     ]
-    imitated = await _imitated(tools, before)
+    imitated = await _imitated(tools, before, own_P)
     taught: WeighedRound[NodeState] = weigh_round(
         recipe,
         before,
@@ -265,9 +265,9 @@ async def _try_family(
     return TriedFamily(question=spare_P[0], scored=scored, elsewhere_G=elsewhere.rewards_G)
 
 
-async def _imitated(tools: RoundTools, before: NodeState) -> ImitatedRows:
-    """Returns peers' answers to imitate in the round after `before`: none while the brake holds, or under the
-    control."""
+async def _imitated(tools: RoundTools, before: NodeState, own_P: Sequence[OwnTokens]) -> ImitatedRows:
+    """Returns peers' answers to imitate in the round after `before`, which has these own groups: none while the
+    brake holds, or under the control."""
     settings, number = tools.settings, before.round + 1
     if not tools.offered or before.vigil.alone or settings.shuffled_rewards:
         return NOTHING_IMITATED
@@ -279,6 +279,7 @@ async def _imitated(tools: RoundTools, before: NodeState) -> ImitatedRows:
         int(ROWS_PER_QUESTION * (before.groups or settings.groups) * before.vigil.share),
         before.imitated,
         Random(seeds.sampling_seed(tools.identity, number, "imitated")),
+        rehearsed(own_P),
     )
 
 
