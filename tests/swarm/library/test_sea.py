@@ -121,6 +121,7 @@ def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
             lambda: sea.sample(1, answers=1),
             lambda: sea.sample(1, families=["none"]),
             lambda: sea.check({"family": "gcd"}, "#1"),
+            lambda: Group(coordinates=at, completions="#1"),  # type: ignore[arg-type]
             lambda: join(relay.url, home=tmp_path),  # one program at a time
         ):
             with pytest.raises(SeaError) as error:
@@ -212,7 +213,7 @@ def test_an_archive_is_read_through_the_same_checks_and_becomes_a_table(tmp_path
             sea.export(tmp_path / "day.csv")
         exported(sea, tmp_path / "day.parquet", row)
     assert not (tmp_path / "none").exists()
-    for wrong in (tmp_path / "nowhere.jsonl", tmp_path, "http://example.org", "ws:/one.slash"):
+    for wrong in (tmp_path / "nowhere.jsonl", tmp_path, "shoal://join/ws/127.0.0.1:9?room=class", "ws:/a"):
         with pytest.raises(SeaError):
             join(wrong, home=tmp_path / "none")
 
