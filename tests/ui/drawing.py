@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.node.rules.preferences import check
 from app.ui.frame.frame import Actions
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
-from app.ui.view.settings import Choices
 from app.ui.view.view import View
+from tests.ui import pictures
 
 
 @pytest.fixture(scope="session")
@@ -47,24 +46,7 @@ def asked() -> list[object]:
 
 @pytest.fixture
 def actions(tmp_path: Path, asked: list[object]) -> Actions:
-    choices = Choices(tmp_path)
-
-    def put(key: str, value: object) -> None:
-        asked.append((key, value))
-        choices.put(key, value)
-
-    def rule(key: str, value: object) -> None:
-        check(key, value)
-        asked.append((key, value))
-
-    def noted(name: str) -> Callable[..., None]:
-        return lambda *values: asked.append((name, *values) if values else name)
-
-    required = (one.name for one in fields(Actions) if MISSING is one.default is one.default_factory)
-    asks = {name: noted(name.removeprefix("show_")) for name in (*required, "skip", "rejoin")}
-    asks |= {"go": asked.append, "want_questions": lambda places: asked.append(("questions", *places))}
-    given = {"choices": choices, "set_choice": put, "set_rule": rule, "starts_at_login": lambda: False}
-    return Actions(**{**asks, **given})
+    return pictures.actions(tmp_path, asked)
 
 
 @pytest.fixture
@@ -103,9 +85,7 @@ def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
 
 @pytest.fixture(scope="session")
 def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
-    asks = {one.name: lambda *_: None for one in fields(Actions) if one.default_factory is MISSING}
-    choices = Choices(tmp_path_factory.mktemp("home"))
-    made = MainWindow(light, Actions(**{**asks, "starts_at_login": lambda: False, "choices": choices}))
+    made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))
     made.setProperty("shared", True)
     made.show()
     yield made

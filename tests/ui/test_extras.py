@@ -18,8 +18,8 @@ from app.node.record.reasons import Reason
 from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.frame.frame import Actions
 from app.ui.language import translating
-from app.ui.models.control import export_message
 from app.ui.overview.fish import Fish, describe
+from app.ui.process.models import export_message
 from app.ui.settings.editors import editor
 from app.ui.theme import Theme
 from app.ui.view import words

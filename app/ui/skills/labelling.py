@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat.whole_table import (
@@ -31,7 +31,7 @@ from app.ui.language.texts import counted, mark, number, span, tr, translated
 from app.ui.process.job import Job, MakeJob
 from app.ui.skills.panels import SkillPanel
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import Elided, Label, boxed, button, column, open_path, progress_bar, row, rule
 from app.ui.widgets.selecting import Picker, Switch
 
 READS = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".jsonl", ".json")
@@ -63,8 +63,8 @@ class LabelPanel(SkillPanel):
         self._opens = button(tr("Label a table …"), self._choose, hint=hint)
         self._said, self._problem = Label("", "good", wrap=True), Label("", "bad", wrap=True)
         self._again = button(tr("Start over"), lambda: self._start(restart=True))
-        self._show_file = button(tr("Open it"), lambda: _open(self._to))
-        self._show_folder = button(tr("Open the folder"), lambda: _open(self._to.parent), "flat")
+        self._show_file = button(tr("Open it"), lambda: open_path(self._to))
+        self._show_folder = button(tr("Open the folder"), lambda: open_path(self._to.parent), "flat")
         ends = row(self._show_file, self._show_folder, self._again, 1, gap=8)
         parts = (
             rule(),
@@ -300,7 +300,3 @@ def _event(line: bytes) -> RowsDone | TableDone | TableRefused | None:
     except msgspec.MsgspecError:
         return None
     return found
-
-
-def _open(path: Path) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.bench.runs.window import prepare
 from app.install.packs.place import MARK
-from app.ui.install.engine_control import EngineControl
+from app.ui.process.engine import EngineControl
 from app.ui.process.job import Job
 from tests.packs.wheels import KEYS, Host, plain, serving, wheel, with_uv, write_out
 from tests.ui.screen import real as driving
