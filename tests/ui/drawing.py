@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QMimeData, QPoint, QPointF, Qt, QTranslator, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.frame.frame import Actions
+from app.ui.language import translating
+from app.ui.shell.desktop import Desktop
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
 from app.ui.view.view import View
@@ -83,6 +86,20 @@ def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
     qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
 
 
+def dropped(window: QWidget, paths: list[Path]) -> bool:
+    """Whether the window takes these; they are let go over it if it does."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at, copy, data, button, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, button, none))
+    return enter.isAccepted()
+
+
 @pytest.fixture(scope="session")
 def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))
@@ -98,6 +115,27 @@ def window(qtbot: QtBot, one_window: MainWindow) -> MainWindow:
     one_window.resize(1180, 780)
     one_window.go("overview")
     return one_window
+
+
+@pytest.fixture
+def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
+    made = Desktop(qapp, tmp_path, "light")
+    yield made
+    made.window.close_down()
+    made._close_all()
+    made.tray.hide()
+    made.window.deleteLater()
+
+
+@pytest.fixture
+def german(qapp: QApplication) -> Iterator[None]:
+    before, translator = QLocale(), QTranslator()
+    assert translator.load(str(translating.FOLDER / "shoal_de.qm"))
+    qapp.installTranslator(translator)
+    QLocale.setDefault(QLocale("de"))
+    yield
+    QLocale.setDefault(before)
+    qapp.removeTranslator(translator)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""The values of a curve at any zoom: of 100,000 points, one place per column is drawn, a mean with the lowest
-and highest value, so peaks are kept. Points can be appended. Pure: no Qt."""
+"""The values of a curve at any zoom: drawing 100,000 points takes no longer than drawing one per column. Where
+points are closer than that, neighbours are joined into a mean with the lowest and highest value, so peaks are
+kept. Points can be appended. Pure: no Qt."""
 
 from __future__ import annotations
 

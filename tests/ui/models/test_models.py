@@ -17,9 +17,8 @@ from urllib.request import Request, urlopen
 import msgspec
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
@@ -41,7 +40,7 @@ from app.ui.widgets.pieces import Elided
 from tests.engines.hub import StandIn, serving
 from tests.node.models.test_result import learned, settings
 from tests.ui import views
-from tests.ui.drawing import press, shown, texts
+from tests.ui.drawing import dropped, press, shown, texts
 
 PATIENCE_MS = 240_000
 QWEN, LLAMA = "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B-Instruct"
@@ -558,20 +557,6 @@ def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
         assert not above.exists()
     finally:
         fetching.close()
-
-
-def dropped(window: QWidget, paths: list[Path]) -> bool:
-    """Whether the window takes these; they are let go over it if it does."""
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
-    press_, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(at, copy, data, press_, none)
-    enter.ignore()
-    QApplication.sendEvent(window, enter)
-    if enter.isAccepted():
-        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, press_, none))
-    return enter.isAccepted()
 
 
 def test_a_file_let_go_over_the_window_is_taken(
