@@ -205,8 +205,8 @@ class Labelling:
         for texts in batches(waiting):
             _, left_s = speed.record(asked, left)
             tell(RowsDone(have=have, total=total, share=round(have / total, 4), left_s=left_s))
-            said = zip(texts, ask_all(engine, skill, texts), strict=True)
-            told = [_line(self._first[text], one) for text, one in said]
+            said = zip(texts, skill_answers(engine, skill, texts), strict=True)
+            told = [_told(skill, self._first[text], one) for text, one in said]
             self._append(told, "ab")
             self._told.update((one.row, one) for one in told)
             have, asked = have + sum(rows[text] for text in texts), asked + sum(map(len, texts))
@@ -313,13 +313,6 @@ def read_table(
         raise TableError(str(error)) from error
 
 
-def ask_all(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[tuple[str | None, float]]:
-    """Returns the answer to each text and its probability; None for one that is longer than the model reads, ""
-    where the reply has none."""
-    found = skill_answers(engine, skill, texts)
-    return [(None, 0.0) if one is None else (skill.read(one.text) or "", one.sure) for one in found]
-
-
 def skill_answers(engine: Engine, skill: Skill, texts: Sequence[str]) -> list[SkillAnswer | None]:
     """Returns the skill's answer to each text, None for one that is longer than the model reads."""
     fits = [len(text) <= MAX_TEXT for text in texts]
@@ -392,8 +385,10 @@ def unused(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
     return found
 
 
-def _line(row: int, said: tuple[str | None, float]) -> _Told:
-    return _Told(row=row, answer=said[0], sure=round(said[1], 4))
+def _told(skill: Skill, row: int, said: SkillAnswer | None) -> _Told:
+    if said is None:
+        return _Told(row=row, answer=None, sure=0.0)
+    return _Told(row=row, answer=skill.read(said.text) or "", sure=round(said.sure, 4))
 
 
 def _content(file: Path) -> bytes:

@@ -7,6 +7,7 @@ import ctypes
 import sys
 import time
 from enum import Enum
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -131,6 +132,15 @@ def steady_s() -> float:
         # time.monotonic stops while a Mac sleeps, this one does not (clock_gettime(3)).
         return time.clock_gettime(time.CLOCK_MONOTONIC)
     return time.monotonic()
+
+
+def read_word(file: Path) -> str:
+    """Returns what stands in a file of the kernel; empty if it can't be read: not every driver has every file,
+    and reading some fails while a battery is changed."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def load_library(file: str) -> ctypes.CDLL:

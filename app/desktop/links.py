@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.common import files
-from app.desktop.login import NAME, AutostartError, CurrentUser, Registry, exec_line, read_entry, split
+from app.desktop.login import AutostartError, CurrentUser, Registry, desktop_entry, read_entry, split
 
 FILE = "shoal-file.desktop"
 """Different from shoal.desktop, the package's entry, which a user's file of that name would hide."""
@@ -136,22 +136,15 @@ def links(platform: str = sys.platform, environment: Mapping[str, str] = os.envi
 def entry(program: Sequence[str]) -> str:
     """Returns the desktop entry by which a single-file app opens links and appears in menus. Raises
     AutostartError for a path that an entry cannot contain."""
-    return "\n".join(
-        [
-            "[Desktop Entry]",
-            "Type=Application",
-            f"Name={NAME}",
-            "Comment=Train a small reasoning model on this computer, alone or with others",
-            f"Exec={exec_line(program)} window -- %u",
-            "TryExec={}".format(program[0].replace("\\", "\\\\")),
-            f"Icon={ICON.stem}",
-            "Terminal=false",
-            "Categories=Education;",
-            "MimeType=x-scheme-handler/shoal;",
-            "StartupNotify=true",
-            "StartupWMClass=shoal",
-            "",
-        ]
+    return desktop_entry(
+        program,
+        " window -- %u",
+        Comment="Train a small reasoning model on this computer, alone or with others",
+        Icon=ICON.stem,
+        Categories="Education;",
+        MimeType="x-scheme-handler/shoal;",
+        StartupNotify="true",
+        StartupWMClass="shoal",
     )
 
 

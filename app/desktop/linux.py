@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from app.desktop.facts import ABSENT, Absent, SourceError
+from app.desktop.facts import ABSENT, Absent, SourceError, read_word
 from engines import remedy
 
 if TYPE_CHECKING:
@@ -128,11 +128,15 @@ class LinuxPower:
             return ABSENT  # a kernel without power supplies: a server, a container
         states: list[str] = []
         for supply in supplies:
-            kind = _word(supply / "type")
-            if kind in _MAINS and _word(supply / "online") == "1":
+            kind = read_word(supply / "type")
+            if kind in _MAINS and read_word(supply / "online") == "1":
                 return False
-            if kind in _STORES and _word(supply / "scope") != "Device" and _word(supply / "present") != "0":
-                states.append(_word(supply / "status"))
+            if (
+                kind in _STORES
+                and read_word(supply / "scope") != "Device"
+                and read_word(supply / "present") != "0"
+            ):
+                states.append(read_word(supply / "status"))
         if not states:
             return ABSENT
         if "Discharging" in states:
@@ -140,13 +144,6 @@ class LinuxPower:
         if any(state in _PLUGGED for state in states):
             return False
         raise SourceError("The battery doesn't say whether the computer is plugged in.")
-
-
-def _word(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""  # not every driver has every file, and reading some fails while a battery is changed
 
 
 PROFILES = (

@@ -98,21 +98,26 @@ class LinuxAutostart(InFile):
 def entry(command: Sequence[str]) -> str:
     """Returns the desktop entry that starts `command`; desktops skip it if the program no longer exists
     (TryExec). Raises AutostartError for a command that an entry cannot contain."""
-    return "\n".join(
-        [
-            "[Desktop Entry]",
-            "Type=Application",
-            f"Name={NAME}",
-            f"Comment={COMMENT}",
-            f"Exec={exec_line(command)}",
-            f"TryExec={_string(command[0])}",
-            "Terminal=false",
-            "StartupNotify=false",
-            "X-GNOME-Autostart-enabled=true",
-            f"X-GNOME-Autostart-Delay={_DELAY_S}",
-            "",
-        ]
+    return desktop_entry(
+        command,
+        Comment=COMMENT,
+        StartupNotify="false",
+        **{"X-GNOME-Autostart-enabled": "true", "X-GNOME-Autostart-Delay": str(_DELAY_S)},
     )
+
+
+def desktop_entry(command: Sequence[str], more: str = "", **keys: str) -> str:
+    """Returns a desktop entry that runs `command`, followed by `more`, which may hold field codes. Raises
+    AutostartError for a command that an entry cannot contain."""
+    known = {
+        "Type": "Application",
+        "Name": NAME,
+        "Exec": exec_line(command) + more,
+        "TryExec": command[0].replace("\\", "\\\\"),
+        "Terminal": "false",
+    }
+    lines = (f"{key}={value}\n" for key, value in (known | keys).items())
+    return "[Desktop Entry]\n" + "".join(lines)
 
 
 def read_entry(text: str) -> list[str] | None:
@@ -146,11 +151,6 @@ def exec_line(command: Sequence[str]) -> str:
         quoted = re.sub(r'(["`$\\])', r"\\\1", word)
         words.append(f'"{quoted}"' if not word or _RESERVED.search(word) else word)
     return " ".join(words).replace("%", "%%").replace("\\", "\\\\")
-
-
-def _string(value: str) -> str:
-    """Escapes a value that is not a command line: backslashes only."""
-    return value.replace("\\", "\\\\")
 
 
 def read_exec(value: str) -> list[str]:

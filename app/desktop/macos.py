@@ -40,57 +40,36 @@ _SERIOUS = 2
 """NSProcessInfoThermalStateSerious; 3 is critical."""
 
 
-class ProcessInfo:
-    """The NSProcessInfo object of this process. Raises SourceError on other systems."""
+def _process_info(selector: bytes, kind: Any) -> Any:
+    """Returns a property of this process's NSProcessInfo; `kind` is its ctypes type. Raises SourceError on
+    other systems."""
+    load_library(_FOUNDATION)
+    runtime = load_library(_RUNTIME)
+    for name in ("objc_getClass", "sel_registerName"):
+        function = getattr(runtime, name)
+        function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_void_p
+    send = ctypes.cast(runtime.objc_msgSend, ctypes.c_void_p).value or 0
 
-    def __init__(self, runtime: Any = None) -> None:
-        if runtime is None:
-            load_library(_FOUNDATION)
-            runtime = load_library(_RUNTIME)
-        self._runtime = runtime
-        for name in ("objc_getClass", "sel_registerName"):
-            function = getattr(runtime, name)
-            function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_void_p
+    def get(target: Any, selector: bytes, kind: Any) -> Any:
         # The function has the type of the method that it calls, so every use needs its own prototype.
-        self._send = ctypes.cast(runtime.objc_msgSend, ctypes.c_void_p).value or 0
-        self._object = self.get(runtime.objc_getClass(b"NSProcessInfo"), b"processInfo", ctypes.c_void_p)
-
-    def get(self, target: Any, selector: bytes, kind: Any) -> Any:
-        """Sends a message without arguments to an Objective-C object; `kind` is the ctypes type of the
-        result."""
         prototype = ctypes.CFUNCTYPE(kind, ctypes.c_void_p, ctypes.c_void_p)
-        return prototype(self._send)(target, self._runtime.sel_registerName(selector))
+        return prototype(send)(target, runtime.sel_registerName(selector))
 
-    def low_power(self) -> bool:
-        return bool(self.get(self._object, b"isLowPowerModeEnabled", ctypes.c_bool))
-
-    def thermal_state(self) -> int:
-        return int(self.get(self._object, b"thermalState", ctypes.c_long))
+    info = get(runtime.objc_getClass(b"NSProcessInfo"), b"processInfo", ctypes.c_void_p)
+    return get(info, selector, kind)
 
 
-class _Asked:
-    """Base of the sources below; creates the ProcessInfo when first used."""
-
-    def __init__(self, info: ProcessInfo | None = None) -> None:
-        self._given = info
-
-    @property
-    def _info(self) -> ProcessInfo:
-        self._given = self._given or ProcessInfo()
-        return self._given
-
-
-class MacSaver(_Asked):
+class MacSaver:
     name = "low-power mode (macOS)"
 
     def read(self) -> bool:
         """Returns whether low-power mode is on. Raises SourceError."""
-        return self._info.low_power()
+        return bool(_process_info(b"isLowPowerModeEnabled", ctypes.c_bool))
 
 
-class MacHeat(_Asked):
+class MacHeat:
     name = "thermal state (macOS)"
 
     def read(self) -> bool:
         """Returns whether the thermal state is serious or critical. Raises SourceError."""
-        return self._info.thermal_state() >= _SERIOUS
+        return int(_process_info(b"thermalState", ctypes.c_long)) >= _SERIOUS

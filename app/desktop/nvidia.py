@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from app.desktop.apps import own_processes
-from app.desktop.facts import ABSENT, Absent, SourceError, steady_s
+from app.desktop.facts import ABSENT, Absent, SourceError, read_word, steady_s
 
 _REST_S = 30.0
 _WINDOWS_DRIVER = Path("C:/Windows/System32/nvml.dll")
@@ -37,16 +37,9 @@ class GpuPower(NamedTuple):
 def card_power(folder: Path = Path("/sys/bus/pci/drivers/nvidia")) -> GpuPower:
     """Reads the power state from the kernel's files, which wakes no card. Without them (Windows) cards count as
     awake."""
-    controls = [_word(file) for file in folder.glob("*:*/power/control")]
-    states = [_word(file) for file in folder.glob("*:*/power/runtime_status")]
+    controls = [read_word(file) for file in folder.glob("*:*/power/control")]
+    states = [read_word(file) for file in folder.glob("*:*/power/runtime_status")]
     return GpuPower("auto" in controls, bool(states) and all(state == "suspended" for state in states))
-
-
-def _word(file: Path) -> str:
-    try:
-        return file.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 class Nvml:

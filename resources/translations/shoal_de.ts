@@ -80,6 +80,10 @@
    <translation>die Rätsel werden mit dem Lernen schwerer</translation>
   </message>
   <message>
+   <source>Save a result</source>
+   <translation>Ergebnis speichern</translation>
+  </message>
+  <message>
    <source>Signed result …</source>
    <translation>Unterschriebenes Ergebnis …</translation>
   </message>
@@ -373,6 +377,14 @@
    <translation>Keine Engine installiert. Zum Lernen braucht es eine.</translation>
   </message>
   <message>
+   <source>Remove the engine? That frees {size}.</source>
+   <translation>Engine entfernen? Das macht {size} frei.</translation>
+  </message>
+  <message>
+   <source>Learning stops until you download an engine again. What your model learned stays.</source>
+   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
+  </message>
+  <message>
    <source>Installation of the engine</source>
    <translation>Installation der Engine</translation>
   </message>
@@ -405,14 +417,6 @@
    <translation>Entfernen …</translation>
   </message>
   <message>
-   <source>Remove the engine? That frees {size}.</source>
-   <translation>Engine entfernen? Das macht {size} frei.</translation>
-  </message>
-  <message>
-   <source>Learning stops until you download an engine again. What your model learned stays.</source>
-   <translation>Das Lernen ruht, bis du wieder eine Engine herunterlädst. Was dein Modell gelernt hat, bleibt.</translation>
-  </message>
-  <message>
    <source>Remove the engine</source>
    <translation>Engine entfernen</translation>
   </message>
@@ -431,26 +435,6 @@
   <message>
    <source>The folder with the engine's files</source>
    <translation>Der Ordner mit den Dateien der Engine</translation>
-  </message>
-  <message>
-   <source>It stopped halfway. Nothing is lost: try again.</source>
-   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
-  </message>
-  <message>
-   <source>The engine isn't installed</source>
-   <translation>Die Engine ist nicht installiert</translation>
-  </message>
-  <message>
-   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
-   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
-  </message>
-  <message>
-   <source>Install it. What your model learned is safe.</source>
-   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
-  </message>
-  <message>
-   <source>That didn't work. The log in Settings says why.</source>
-   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>This is version {version}</source>
@@ -559,94 +543,6 @@
   <message>
    <source>{n} days ago</source>
    <translation>vor {n} Tagen</translation>
-  </message>
-  <message>
-   <source>Exported to {folder}</source>
-   <translation>Exportiert nach {folder}</translation>
-  </message>
-  <message>
-   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
-   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
-  </message>
-  <message>
-   <source>The access token is in the keyring.</source>
-   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
-  </message>
-  <message>
-   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
-   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
-  </message>
-  <message>
-   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
-   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
-  </message>
-  <message>
-   <source>It's in LM Studio now: pick {name} there.</source>
-   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
-  </message>
-  <message>
-   <source>Reading {name}.</source>
-   <translation>Liest {name}.</translation>
-  </message>
-  <message>
-   <source>Save a result</source>
-   <translation>Ergebnis speichern</translation>
-  </message>
-  <message>
-   <source>Saving …</source>
-   <translation>Wird gespeichert …</translation>
-  </message>
-  <message>
-   <source>For Ollama, run this once: {command}</source>
-   <translation>Für Ollama einmal ausführen: {command}</translation>
-  </message>
-  <message>
-   <source>The export failed. The log in Settings says why.</source>
-   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>Exporting …</source>
-   <translation>Exportiert …</translation>
-  </message>
-  <message>
-   <source>It's in Ollama now. In a terminal: {command}</source>
-   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
-  </message>
-  <message>
-   <source>Shoal is busy with another file. Try again in a moment.</source>
-   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
-  </message>
-  <message>
-   <source>The result couldn't be saved.</source>
-   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
-  </message>
-  <message>
-   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
-   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
-  </message>
-  <message>
-   <source>It couldn't be deleted. The log in Settings says why.</source>
-   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>Saved: {name}</source>
-   <translation>Gespeichert: {name}</translation>
-  </message>
-  <message>
-   <source>Exporting, {share}</source>
-   <translation>Exportiert, {share}</translation>
-  </message>
-  <message>
-   <source>The list of models can't be read. The log in Settings says why.</source>
-   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
-  </message>
-  <message>
-   <source>That didn't work. Nothing was changed.</source>
-   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
-  </message>
-  <message>
-   <source>{name} is in your list now.</source>
-   <translation>{name} ist jetzt in deiner Liste.</translation>
   </message>
   <message>
    <source>Paste these where a program asks for an “OpenAI-compatible” address. The name “puzzles” asks what your model has learned.</source>
@@ -1224,6 +1120,10 @@
    <translation>Läufe</translation>
   </message>
   <message>
+   <source>Events</source>
+   <translation>Ereignisse</translation>
+  </message>
+  <message>
    <source>History</source>
    <translation>Verlauf</translation>
   </message>
@@ -1242,6 +1142,18 @@
   <message>
    <source>Export this list as CSV</source>
    <translation>Diese Liste als CSV exportieren</translation>
+  </message>
+  <message>
+   <source>Click a round to see its answers.</source>
+   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
+  </message>
+  <message>
+   <source>Click a run to see its rounds.</source>
+   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
+  </message>
+  <message>
+   <source>Click an event to see the answers of its round.</source>
+   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
   </message>
   <message>
    <source>Save the history</source>
@@ -1316,24 +1228,8 @@
    <translation>Wie er endete</translation>
   </message>
   <message>
-   <source>Events</source>
-   <translation>Ereignisse</translation>
-  </message>
-  <message>
    <source>What happened</source>
    <translation>Was geschah</translation>
-  </message>
-  <message>
-   <source>Click a round to see its answers.</source>
-   <translation>Ein Klick auf eine Runde zeigt ihre Antworten.</translation>
-  </message>
-  <message>
-   <source>Click a run to see its rounds.</source>
-   <translation>Ein Klick auf einen Lauf zeigt seine Runden.</translation>
-  </message>
-  <message>
-   <source>Click an event to see the answers of its round.</source>
-   <translation>Ein Klick auf ein Ereignis zeigt die Antworten seiner Runde.</translation>
   </message>
   <message>
    <source>Nothing has happened yet</source>
@@ -1806,6 +1702,110 @@
    <translation>Shoal wartet, bis du es startest.</translation>
   </message>
   <message>
+   <source>It stopped halfway. Nothing is lost: try again.</source>
+   <translation>Es hat auf halbem Weg angehalten. Nichts ist verloren: Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>The engine isn't installed</source>
+   <translation>Die Engine ist nicht installiert</translation>
+  </message>
+  <message>
+   <source>Shoal needs an engine to learn. There's none on this computer yet.</source>
+   <translation>Shoal braucht zum Lernen eine Engine. Auf diesem Computer ist noch keine.</translation>
+  </message>
+  <message>
+   <source>Install it. What your model learned is safe.</source>
+   <translation>Installier sie. Was dein Modell gelernt hat, ist sicher.</translation>
+  </message>
+  <message>
+   <source>That didn't work: try again.</source>
+   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
+  </message>
+  <message>
+   <source>Exported to {folder}</source>
+   <translation>Exportiert nach {folder}</translation>
+  </message>
+  <message>
+   <source>No model that can learn in that folder. It needs config.json and .safetensors files.</source>
+   <translation>In dem Ordner ist kein Modell, das lernen kann. Es braucht config.json und .safetensors-Dateien.</translation>
+  </message>
+  <message>
+   <source>The access token is in the keyring.</source>
+   <translation>Das Zugangstoken liegt im Schlüsselbund.</translation>
+  </message>
+  <message>
+   <source>That isn't a valid token, or this computer has no keyring. You can set HF_TOKEN instead.</source>
+   <translation>Das ist kein gültiges Token, oder dieser Computer hat keinen Schlüsselbund. Du kannst stattdessen HF_TOKEN setzen.</translation>
+  </message>
+  <message>
+   <source>Other programs can't use your model: the server stopped. Turn it on again.</source>
+   <translation>Andere Programme erreichen dein Modell nicht: Der Server ist stehen geblieben. Schalte ihn wieder ein.</translation>
+  </message>
+  <message>
+   <source>It's in LM Studio now: pick {name} there.</source>
+   <translation>Es liegt jetzt in LM Studio: Wähl dort {name}.</translation>
+  </message>
+  <message>
+   <source>Reading {name}.</source>
+   <translation>Liest {name}.</translation>
+  </message>
+  <message>
+   <source>Saving …</source>
+   <translation>Wird gespeichert …</translation>
+  </message>
+  <message>
+   <source>For Ollama, run this once: {command}</source>
+   <translation>Für Ollama einmal ausführen: {command}</translation>
+  </message>
+  <message>
+   <source>The export failed. The log in Settings says why.</source>
+   <translation>Der Export hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Exporting …</source>
+   <translation>Exportiert …</translation>
+  </message>
+  <message>
+   <source>It's in Ollama now. In a terminal: {command}</source>
+   <translation>Es liegt jetzt in Ollama. Im Terminal: {command}</translation>
+  </message>
+  <message>
+   <source>Shoal is busy with another file. Try again in a moment.</source>
+   <translation>Shoal schreibt gerade eine andere Datei. Versuch es gleich noch einmal.</translation>
+  </message>
+  <message>
+   <source>The result couldn't be saved.</source>
+   <translation>Das Ergebnis ließ sich nicht speichern.</translation>
+  </message>
+  <message>
+   <source>The download failed. Nothing is lost: it resumes where it stopped.</source>
+   <translation>Der Download ist abgebrochen. Nichts ist verloren: Er macht dort weiter, wo er war.</translation>
+  </message>
+  <message>
+   <source>It couldn't be deleted. The log in Settings says why.</source>
+   <translation>Es ließ sich nicht löschen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>Saved: {name}</source>
+   <translation>Gespeichert: {name}</translation>
+  </message>
+  <message>
+   <source>Exporting, {share}</source>
+   <translation>Exportiert, {share}</translation>
+  </message>
+  <message>
+   <source>The list of models can't be read. The log in Settings says why.</source>
+   <translation>Die Modellliste lässt sich nicht lesen. Das Protokoll in den Einstellungen sagt, warum.</translation>
+  </message>
+  <message>
+   <source>That didn't work. Nothing was changed.</source>
+   <translation>Das hat nicht geklappt. Es ist alles wie vorher.</translation>
+  </message>
+  <message>
+   <source>{name} is in your list now.</source>
+   <translation>{name} ist jetzt in deiner Liste.</translation>
+  </message>
+  <message>
    <source>Run {setup}; it repairs the installation.</source>
    <translation>Führ {setup} aus; das repariert die Installation.</translation>
   </message>
@@ -1840,6 +1840,10 @@
   <message>
    <source>Install Shoal again.</source>
    <translation>Installiere Shoal neu.</translation>
+  </message>
+  <message>
+   <source>That didn't work. The log in Settings says why.</source>
+   <translation>Das hat nicht geklappt. Das Protokoll in den Einstellungen sagt, warum.</translation>
   </message>
   <message>
    <source>This is exactly what gets saved. Keys, invites, tokens, answers and your name are left out. Nothing is sent.</source>
@@ -1900,10 +1904,6 @@
   <message>
    <source>Other Shoals won't know you as {name} any more, and trust starts over. Your model keeps what it learned. Only its recovery words bring {name} back: write them down first.</source>
    <translation>Andere Shoals kennen dich dann nicht mehr als {name}, Vertrauen beginnt von vorn. Dein Modell behält, was es gelernt hat. Nur die Wiederherstellungswörter bringen {name} zurück: Schreib sie vorher auf.</translation>
-  </message>
-  <message>
-   <source>That didn't work: try again.</source>
-   <translation>Das hat nicht geklappt: Versuch es noch einmal.</translation>
   </message>
   <message>
    <source>Show the recovery words of {name}?</source>
@@ -2002,6 +2002,10 @@
    <translation>Andere Shoals kennen dich unter diesem Namen. Ohne Schlüsselbund liegt der Schlüssel in einer Datei, die nur du lesen kannst:</translation>
   </message>
   <message>
+   <source>your identity name key recovery words restore new keyring</source>
+   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
+  </message>
+  <message>
    <source>Versions, settings, events and logs, to help find a fault. You see all of it before you save it. Nothing is sent.</source>
    <translation>Versionen, Einstellungen, Ereignisse und Protokolle, um einen Fehler zu finden. Du siehst alles, bevor du es speicherst. Nichts wird verschickt.</translation>
   </message>
@@ -2016,10 +2020,6 @@
   <message>
    <source>Try another word, for example colours or tray.</source>
    <translation>Versuch ein anderes Wort, zum Beispiel Farben oder Leiste.</translation>
-  </message>
-  <message>
-   <source>engine pack install repair remove pytorch</source>
-   <translation>engine paket installieren reparieren entfernen pytorch</translation>
   </message>
   <message>
    <source>Open the folder of the logs</source>
@@ -2038,12 +2038,12 @@
    <translation>{help} Gilt, sobald das Lernen neu startet.</translation>
   </message>
   <message>
-   <source>your identity name key recovery words restore new keyring</source>
-   <translation>deine identität name schlüssel wiederherstellungswörter wiederherstellen neu schlüsselbund passwort</translation>
-  </message>
-  <message>
    <source>Reopen now</source>
    <translation>Jetzt neu öffnen</translation>
+  </message>
+  <message>
+   <source>engine pack install repair remove pytorch</source>
+   <translation>engine paket installieren reparieren entfernen pytorch</translation>
   </message>
   <message>
    <source>What your model learned, and its history</source>
@@ -3093,38 +3093,6 @@ answer: a*b</translation>
    <translation>{stage}, {n} %</translation>
   </message>
   <message>
-   <source>For the processor</source>
-   <translation>Für den Prozessor</translation>
-  </message>
-  <message>
-   <source>For the NVIDIA card</source>
-   <translation>Für die NVIDIA-Karte</translation>
-  </message>
-  <message>
-   <source>For Apple Silicon</source>
-   <translation>Für Apple Silicon</translation>
-  </message>
-  <message>
-   <source>For the processor, with llama.cpp</source>
-   <translation>Für den Prozessor, mit llama.cpp</translation>
-  </message>
-  <message>
-   <source>The smallest. Works on every computer.</source>
-   <translation>Die kleinste. Läuft auf jedem Computer.</translation>
-  </message>
-  <message>
-   <source>Many times faster on a graphics card. The largest download.</source>
-   <translation>Auf einer Grafikkarte um ein Vielfaches schneller. Der größte Download.</translation>
-  </message>
-  <message>
-   <source>Made for this kind of Mac, and the fastest there.</source>
-   <translation>Für diese Art Mac gemacht und dort die schnellste.</translation>
-  </message>
-  <message>
-   <source>Faster with bigger models.</source>
-   <translation>Schneller mit größeren Modellen.</translation>
-  </message>
-  <message>
    <source>Looking for the right engine.</source>
    <translation>Sucht die passende Engine.</translation>
   </message>
@@ -3187,6 +3155,38 @@ answer: a*b</translation>
   <message>
    <source>Python {version}</source>
    <translation>Python {version}</translation>
+  </message>
+  <message>
+   <source>For the processor</source>
+   <translation>Für den Prozessor</translation>
+  </message>
+  <message>
+   <source>The smallest. Works on every computer.</source>
+   <translation>Die kleinste. Läuft auf jedem Computer.</translation>
+  </message>
+  <message>
+   <source>For the NVIDIA card</source>
+   <translation>Für die NVIDIA-Karte</translation>
+  </message>
+  <message>
+   <source>Many times faster on a graphics card. The largest download.</source>
+   <translation>Auf einer Grafikkarte um ein Vielfaches schneller. Der größte Download.</translation>
+  </message>
+  <message>
+   <source>For Apple Silicon</source>
+   <translation>Für Apple Silicon</translation>
+  </message>
+  <message>
+   <source>Made for this kind of Mac, and the fastest there.</source>
+   <translation>Für diese Art Mac gemacht und dort die schnellste.</translation>
+  </message>
+  <message>
+   <source>For the processor, with llama.cpp</source>
+   <translation>Für den Prozessor, mit llama.cpp</translation>
+  </message>
+  <message>
+   <source>Faster with bigger models.</source>
+   <translation>Schneller mit größeren Modellen.</translation>
   </message>
   <message>
    <source>There's no engine for this computer to download. Pick a folder that has one.</source>

@@ -5,21 +5,23 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QMimeData, QPoint, QPointF, Qt, QTranslator, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.node.rules.preferences import check
 from app.ui.frame.frame import Actions
+from app.ui.language import translating
+from app.ui.shell.desktop import Desktop
 from app.ui.shell.window import MainWindow
 from app.ui.theme import Theme
-from app.ui.view.settings import Choices
 from app.ui.view.view import View
+from tests.ui import pictures
 
 
 @pytest.fixture(scope="session")
@@ -47,24 +49,7 @@ def asked() -> list[object]:
 
 @pytest.fixture
 def actions(tmp_path: Path, asked: list[object]) -> Actions:
-    choices = Choices(tmp_path)
-
-    def put(key: str, value: object) -> None:
-        asked.append((key, value))
-        choices.put(key, value)
-
-    def rule(key: str, value: object) -> None:
-        check(key, value)
-        asked.append((key, value))
-
-    def noted(name: str) -> Callable[..., None]:
-        return lambda *values: asked.append((name, *values) if values else name)
-
-    required = (one.name for one in fields(Actions) if MISSING is one.default is one.default_factory)
-    asks = {name: noted(name.removeprefix("show_")) for name in (*required, "skip", "rejoin")}
-    asks |= {"go": asked.append, "want_questions": lambda places: asked.append(("questions", *places))}
-    given = {"choices": choices, "set_choice": put, "set_rule": rule, "starts_at_login": lambda: False}
-    return Actions(**{**asks, **given})
+    return pictures.actions(tmp_path, asked)
 
 
 @pytest.fixture
@@ -101,11 +86,23 @@ def press(qtbot: QtBot, widget: QWidget, name: str) -> None:
     qtbot.mouseClick(shown(widget)[name], Qt.MouseButton.LeftButton)
 
 
+def dropped(window: QWidget, paths: list[Path]) -> bool:
+    """Whether the window takes these; they are let go over it if it does."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at, copy, data, button, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if enter.isAccepted():
+        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, button, none))
+    return enter.isAccepted()
+
+
 @pytest.fixture(scope="session")
 def one_window(light: Theme, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
-    asks = {one.name: lambda *_: None for one in fields(Actions) if one.default_factory is MISSING}
-    choices = Choices(tmp_path_factory.mktemp("home"))
-    made = MainWindow(light, Actions(**{**asks, "starts_at_login": lambda: False, "choices": choices}))
+    made = MainWindow(light, pictures.actions(tmp_path_factory.mktemp("home")))
     made.setProperty("shared", True)
     made.show()
     yield made
@@ -118,6 +115,27 @@ def window(qtbot: QtBot, one_window: MainWindow) -> MainWindow:
     one_window.resize(1180, 780)
     one_window.go("overview")
     return one_window
+
+
+@pytest.fixture
+def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
+    made = Desktop(qapp, tmp_path, "light")
+    yield made
+    made.window.close_down()
+    made._close_all()
+    made.tray.hide()
+    made.window.deleteLater()
+
+
+@pytest.fixture
+def german(qapp: QApplication) -> Iterator[None]:
+    before, translator = QLocale(), QTranslator()
+    assert translator.load(str(translating.FOLDER / "shoal_de.qm"))
+    qapp.installTranslator(translator)
+    QLocale.setDefault(QLocale("de"))
+    yield
+    QLocale.setDefault(before)
+    qapp.removeTranslator(translator)
 
 
 @pytest.fixture

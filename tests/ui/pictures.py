@@ -5,11 +5,14 @@ history show what a real run left there; the swarm and the questions are made up
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import msgspec
 from PySide6.QtWidgets import QApplication
 
+from app.node.rules.preferences import check
 from app.ui.chat.page import TryIt
 from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
@@ -21,32 +24,37 @@ from app.ui.view.view import Holdings, View
 from tests.ui import engine_views, views
 
 
-def actions(folder: Path) -> Actions:
-    return Actions(
-        start=lambda: None,
-        insist=lambda: None,
-        contribute=lambda _: None,
-        show_round=lambda _: None,
-        reopen=lambda: None,
-        join_private=lambda _: None,
-        want_questions=lambda _: None,
-        show_rule=lambda _: None,
-        show_help=lambda _: None,
-        show_family=lambda _: None,
-        pause=lambda: None,
-        snooze=lambda _: None,
-        finish=lambda: None,
-        set_rule=lambda *_: None,
-        starts_at_login=lambda: False,
-        go=lambda _: None,
-        set_choice=lambda *_: None,
-        learn=lambda _: None,
-        alone=lambda: None,
-        use_folder=lambda _: None,
-        remove_all=lambda: None,
-        join=lambda _: None,
-        choices=Choices(folder),
-    )
+class Noted:
+    """In place of a control, or of a page's other actions: notes what is asked. `given` answers for itself."""
+
+    def __init__(self, asked: list[object], **given: object) -> None:
+        self._asked = asked
+        vars(self).update(given)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *values: self._asked.append((name, *values) if values else name)
+
+
+def actions(folder: Path, asked: list[object] | None = None) -> Actions:
+    """What pages ask goes into `asked`, if it is given; settings are then changed."""
+    kept = asked is not None
+    asked, choices = [] if asked is None else asked, Choices(folder)
+
+    def put(key: str, value: object) -> None:
+        asked.append((key, value))
+        if kept:
+            choices.put(key, value)
+
+    def rule(key: str, value: object) -> None:
+        check(key, value)
+        asked.append((key, value))
+
+    noted = Noted(asked)
+    made = {one.name: getattr(noted, one.name.removeprefix("show_")) for one in fields(Actions)}
+    made |= dict.fromkeys(("engine", "updates", "identity"), noted)
+    made |= {"node": Noted(asked, set_rule=rule), "models": Noted(asked, host=lambda: "huggingface.co")}
+    made |= {"choices": choices, "set_choice": put, "starts_at_login": lambda: False, "go": asked.append}
+    return Actions(**made | {"want_questions": lambda places: asked.append(("questions", *places))})
 
 
 def unbroken(models: Holdings) -> Holdings:

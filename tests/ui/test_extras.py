@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QCoreApplication, QLocale, Qt, QTranslator
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app.node.record.reasons import Reason
 from app.node.rules.preferences import SETTINGS as RULES
 from app.ui.frame.frame import Actions
-from app.ui.language import translating
-from app.ui.models.control import export_message
 from app.ui.overview.fish import Fish, describe
+from app.ui.process.models import export_message
 from app.ui.settings.editors import editor
 from app.ui.theme import Theme
 from app.ui.view import words
@@ -28,17 +26,6 @@ from tests.ui import views
 
 NOW = time.time()
 change = msgspec.structs.replace
-
-
-@pytest.fixture
-def german(qapp: QCoreApplication) -> Iterator[None]:
-    before, translator = QLocale(), QTranslator()
-    assert translator.load(str(translating.FOLDER / "shoal_de.qm"))
-    qapp.installTranslator(translator)
-    QLocale.setDefault(QLocale("de"))
-    yield
-    QLocale.setDefault(before)
-    qapp.removeTranslator(translator)
 
 
 # ---- the fish

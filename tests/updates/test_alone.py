@@ -32,7 +32,7 @@ def released(host: Host, tmp_path: Path) -> Path:
 
     host.files.update(today())
     (tree / "resources" / "release.json").write_bytes(trust(f"{host.url}/{LIST}").encode())
-    source = tree / "app" / "ui" / "install" / "update_control.py"
+    source = tree / "app" / "ui" / "process" / "updates.py"
     text = source.read_text(encoding="utf-8")
     assert "FIRST_MS, HOUR_MS = 120_000, 3_600_000" in text
     source.write_text(text.replace("120_000, 3_600_000", "500, 500"), encoding="utf-8")

@@ -17,8 +17,8 @@ pytest.importorskip("PySide6.QtWidgets", reason="Qt's system libraries are missi
 from pytestqt.qtbot import QtBot
 
 from app.install.updates import asking, installed
-from app.ui.install import update_control as module
-from app.ui.install.update_control import UpdateControl
+from app.ui.process import updates as module
+from app.ui.process.updates import UpdateControl
 from app.ui.view.settings import Choices
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.packs.wheels import Host

@@ -51,13 +51,15 @@ class Chart(QLabel):
     def __init__(self, theme: Theme, colour: str = "own") -> None:
         super().__init__()
         self._theme, self._colour = theme, colour
-        self._series = Series()
+        self.series = Series()
         self._beside: float | None = None
         self._shown: tuple[float, float] | None = None
         self._smooth = 0
         self._at: int | None = None
         self._drag: tuple[float, float, float] | None = None
         self._still: QPixmap | None = None
+        self._top = 1.0
+        """The upper end of the axis in `_still`, a share."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -67,13 +69,9 @@ class Chart(QLabel):
     def sizeHint(self) -> QSize:
         return QSize(640, 280)
 
-    @property
-    def series(self) -> Series:
-        return self._series
-
     def show_series(self, points: Sequence[tuple[float, float, float]], colour: str = "own") -> None:
         """Shows points (round, share, standard error). If points were only added, the zoom stays."""
-        old = self._series
+        old = self.series
         count = len(old)
         grew = count and len(points) >= count and points[count - 1][:2] == (old.xs[-1], old.ys[-1])
         grew = grew and points[0][:2] == (old.xs[0], old.ys[0]) and colour == self._colour
@@ -83,7 +81,7 @@ class Chart(QLabel):
         if grew:
             old.extend(points[count:])
         else:
-            self._series, self._at = Series(points), None
+            self.series, self._at = Series(points), None
         self.redraw()
 
     def show_beside(self, share: float | None) -> None:
@@ -122,7 +120,7 @@ class Chart(QLabel):
         return self._shown or self._whole()
 
     def _whole(self) -> tuple[float, float]:
-        xs = self._series.xs
+        xs = self.series.xs
         if not len(xs):
             return 0.0, 10.0
         return min(xs[0], 0.0), max(xs[-1], xs[0] + (_MIN if len(xs) > 1 else 10.0))
@@ -158,7 +156,7 @@ class Chart(QLabel):
             painter.end()
         painter = antialiased_painter(self)
         painter.drawPixmap(0, 0, self._still)
-        if self._at is not None and self._at < len(self._series):
+        if self._at is not None and self._at < len(self.series):
             self._paint_pointer(painter)
         if self.hasFocus():
             painter.setPen(QPen(self._theme.colour("accent"), 2))
@@ -170,15 +168,15 @@ class Chart(QLabel):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font(SMALL))
         plot = self._plot()
-        line, top = self._line(plot)
-        self._paint_axes(painter, plot, top)
+        line, self._top = self._line(plot)
+        self._paint_axes(painter, plot, self._top)
         if line:
             painter.setClipRect(plot.adjusted(-4, -6, 4, 2))
-            self._paint_line(painter, plot, top, line)
+            self._paint_line(painter, plot, self._top, line)
 
     def _line(self, plot: QRectF) -> tuple[list[ChartPoint], float]:
         """Returns the drawn points and the upper end of their axis."""
-        line = self._series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
+        line = self.series.line(*self.range(), round(plot.width() / _COLUMN), self._smooth)
         highest = max((1.08 * place.y if self._smooth else place.high for place in line), default=0.0)
         return line, drawing.axis_top(max(highest, self._beside or 0.0))
 
@@ -215,19 +213,18 @@ class Chart(QLabel):
         path = QPainterPath()
         path.addPolygon(QPolygonF([QPointF(x, y(place.y)) for x, place in zip(xs, line, strict=True)]))
         painter.drawPath(path)
-        first, last = self._series.span(*self.range())
+        first, last = self.series.span(*self.range())
         painter.setPen(QPen(self._theme.colour("surface"), 1.5))
         painter.setBrush(self._theme.colour(self._colour, 0.45) if self._smooth else colour)
         for at in range(first, last if last - first <= _DOTS else first):
-            radius = 4.6 if at == len(self._series) - 1 else 3.2
-            dot = QPointF(self._x(self._series.xs[at], plot), y(self._series.ys[at]))
+            radius = 4.6 if at == len(self.series) - 1 else 3.2
+            dot = QPointF(self._x(self.series.xs[at], plot), y(self.series.ys[at]))
             painter.drawEllipse(dot, radius, radius)
 
     def _paint_pointer(self, painter: QPainter) -> None:
         assert self._at is not None
-        plot = self._plot()
-        _, top = self._line(plot)
-        x = self._x(self._series.xs[self._at], plot)
+        plot, top = self._plot(), self._top
+        x = self._x(self.series.xs[self._at], plot)
         value = self.value(self._at)
         y = plot.bottom() - min(value, top) / top * plot.height()
         painter.setPen(QPen(self._theme.colour("line_strong"), 1))
@@ -238,14 +235,14 @@ class Chart(QLabel):
         _label(painter, self._theme, plot, QPointF(x, y), self.reading(self._at))
 
     def value(self, at: int) -> float:
-        return self._series.mean(at, self._smooth) if self._smooth else self._series.ys[at]
+        return self.series.mean(at, self._smooth) if self._smooth else self.series.ys[at]
 
     def reading(self, at: int) -> list[str]:
         """Returns the lines of the label beside a point."""
-        error = self._series.errors[at]
-        own = percent(self._series.ys[at], 1)
+        error = self.series.errors[at]
+        own = percent(self.series.ys[at], 1)
         value = tr("{value} ± {error}", value=own, error=number(100 * error, 1)) if error else own
-        lines = [tr("Round {n}", n=number(self._series.xs[at])), value]
+        lines = [tr("Round {n}", n=number(self.series.xs[at])), value]
         if self._smooth:
             lines.append(tr("smoothed {value}", value=percent(self.value(at), 1)))
         return lines
@@ -259,7 +256,7 @@ class Chart(QLabel):
             moved = (start - event.position().x()) / plot.width() * (right - left)
             self.show_range(left + moved, right + moved)
             return
-        self._look_at(self._series.nearest(self._round_at(event.position().x(), plot)))
+        self._look_at(self.series.nearest(self._round_at(event.position().x(), plot)))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self._shown is not None:
@@ -281,7 +278,7 @@ class Chart(QLabel):
         """Zooms around the pointer while Ctrl is held. Without it the page scrolls, as everywhere else."""
         steps = event.angleDelta().y() / 120
         held = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        if not held or not steps or not len(self._series) or (steps < 0 and self._shown is None):
+        if not held or not steps or not len(self.series) or (steps < 0 and self._shown is None):
             event.ignore()
             return
         self._zoom(_ZOOM**-steps, self._round_at(event.position().x(), self._plot()))
@@ -289,7 +286,7 @@ class Chart(QLabel):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Arrows move between points, plus and minus zoom, Home and End jump, 0 or Escape shows everything."""
-        last = len(self._series) - 1
+        last = len(self.series) - 1
         if last < 0:
             return super().keyPressEvent(event)
         at = last if self._at is None else self._at
@@ -303,9 +300,9 @@ class Chart(QLabel):
             case Qt.Key.Key_End:
                 self._look_at(last)
             case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                self._zoom(1 / _ZOOM, self._series.xs[at])
+                self._zoom(1 / _ZOOM, self.series.xs[at])
             case Qt.Key.Key_Minus:
-                self._zoom(_ZOOM, self._series.xs[at])
+                self._zoom(_ZOOM, self.series.xs[at])
             case Qt.Key.Key_0 | Qt.Key.Key_Escape:
                 self.show_all()
             case _:
@@ -320,7 +317,7 @@ class Chart(QLabel):
             return
         self._at = at
         if at is not None:
-            x = self._series.xs[at]
+            x = self.series.xs[at]
             left, right = self.range()
             if not left <= x <= right:
                 self.show_range(x - (right - left) / 2, x + (right - left) / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QMenu, QSizePolicy, QSlider, QWidget
@@ -30,7 +31,7 @@ class Curve(Card):
     """Shows a View's curve. Export writes the measured points, not the smoothed ones."""
 
     def __init__(
-        self, theme: Theme, save_result: Callable[[Callable[[str, bool], None]], None] | None = None
+        self, theme: Theme, save_result: Callable[[Path, Callable[[str, bool], None]], None] | None = None
     ) -> None:
         super().__init__()
         self._save_result = save_result
@@ -71,8 +72,8 @@ class Curve(Card):
         self._export = IconButton(theme, "export", tr("Export the curve"), tr("Export"))
         menu = QMenu(self._export)
         menu.addAction(tr("Values as CSV …"), self._save_csv)
-        if (save := self._save_result) is not None:
-            menu.addAction(tr("Signed result …"), lambda: save(self._say))
+        if self._save_result is not None:
+            menu.addAction(tr("Signed result …"), self._save_signed)
         self._export.setMenu(menu)
         self._export.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         caption = Label(tr("Smoothing"), "faint")
@@ -175,6 +176,11 @@ class Curve(Card):
         if path := place_to_save(self, tr("Save the values"), f"shoal-{self._what}.csv"):
             done, said = save_text(path, self.csv())
             self._say(said, done)
+
+    def _save_signed(self) -> None:
+        to = place_to_save(self, tr("Save a result"), "shoal-result.json")
+        if to is not None and self._save_result is not None:
+            self._save_result(to, self._say)
 
     def _say(self, said: str, done: bool) -> None:
         self._saved.tell(said)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
@@ -22,98 +21,16 @@ from PySide6.QtWidgets import (
 from app.sapo.questions import Coordinates
 from app.skills.answering import AskedAnswer
 from app.ui.language.texts import tr
+from app.ui.process.control import Control
+from app.ui.process.engine import EngineControl
+from app.ui.process.identity import IdentityControl
+from app.ui.process.models import ModelControl
+from app.ui.process.updates import UpdateControl
 from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
 from app.ui.widgets.pieces import Label, column, row
-
-
-def _nothing(*_: object) -> None:
-    pass
-
-
-def _hub() -> str:
-    return "huggingface.co"
-
-
-@dataclass(frozen=True)
-class ModelActions:
-    """Actions on models, requested by pages. A model's name is an argument of --model. Call `get` only after
-    the person was told what it means and agreed."""
-
-    refresh: Callable[[], None] = _nothing
-    """Reads the library again; the result arrives in View.models."""
-    get: Callable[[str], None] = _nothing
-    cancel: Callable[[str], None] = _nothing
-    retry: Callable[[str], None] = _nothing
-    """Retries a waiting download now."""
-    remove: Callable[[str], None] = _nothing
-    choose: Callable[[str], None] = _nothing
-    """Chooses the model that learns; a running node switches to it."""
-    learn: Callable[[str], None] = _nothing
-    """Chooses the model that learns, like `choose`, and starts learning if no node is running."""
-    add_folder: Callable[[str], None] = _nothing
-    export: Callable[..., None] = _nothing
-    """Writes what a model has learned, in a format of `./shoal export`, into a new folder; a fourth argument is
-    the name of the skill that is wanted instead of the puzzles."""
-    back: Callable[[str], None] = _nothing
-    """Puts the model back to its best round; what it learned later is deleted."""
-    start_over: Callable[[str], None] = _nothing
-    keep_token: Callable[[str], None] = _nothing
-    serve: Callable[[bool], None] = _nothing
-    """Starts or stops serving the chosen model to other programs on this computer."""
-    result: Callable[[Callable[[str, bool], None]], None] = _nothing
-    """Saves a signed result of the chosen model to a place that the person picks. The callback gets a sentence
-    and whether it succeeded."""
-    host: Callable[[], str] = _hub
-    """Returns where models are downloaded from: the hub, or the mirror in the settings."""
-
-
-@dataclass(frozen=True)
-class IdentityActions:
-    """Actions on the identity. Call `words`, `restore` and `renew` only after the person was told what they
-    mean and agreed."""
-
-    refresh: Callable[[], None] = _nothing
-    """Reads the identity again; the result arrives in View.persona."""
-    words: Callable[[Callable[[str], None]], None] = _nothing
-    """Passes the recovery words to the callback; if they are not available, View.persona says why."""
-    restore: Callable[[str], None] = _nothing
-    """Restores the identity that these words belong to. Learning pauses until it is done."""
-    renew: Callable[[], None] = _nothing
-    """Creates an identity with a new name. Learning pauses until it is done."""
-
-
-@dataclass(frozen=True)
-class UpdateActions:
-    """Actions on new versions of Shoal; results arrive in View.update_view."""
-
-    check: Callable[[], None] = _nothing
-    """Checks now, because the person pressed a button that names the host."""
-    cancel_check: Callable[[], None] = _nothing
-    decide: Callable[[bool], None] = _nothing
-    """Allows or forbids the daily check."""
-    hide: Callable[[str], None] = _nothing
-    """Stops showing this version on the overview."""
-
-
-@dataclass(frozen=True)
-class EngineActions:
-    """Actions on engines. Call `install` and `remove` only after the person was told what they mean and
-    agreed."""
-
-    refresh: Callable[[], None] = _nothing
-    """Looks for engines again; the result arrives in View.pack."""
-    install: Callable[[str, str], None] = _nothing
-    """Takes a pack's name, and the folder to install it from; one of them may be empty."""
-    repair: Callable[[], None] = _nothing
-    remove: Callable[[], None] = _nothing
-    retry: Callable[[], None] = _nothing
-    cancel: Callable[[], None] = _nothing
-    not_now: Callable[[str], None] = _nothing
-    """Stops offering this version unasked."""
-
 
 HOUR_S = 3600.0
 
@@ -136,27 +53,29 @@ _NARROW = 600
 
 @dataclass(frozen=True)
 class Actions:
-    """Actions that pages can request."""
+    """What pages can ask for: of the controls, whose findings arrive in the View, and of the window. What
+    deletes, downloads or sends something is asked for only after the person was told and agreed."""
 
-    start: Callable[[], None]
-    """Ends every pause: learns from now on whenever the rules allow."""
-    contribute: Callable[[bool], None]
-    """Turns learning whenever nobody uses the computer on or off."""
-    insist: Callable[[], None]
-    """Learns for a while even if other programs are busy."""
-    pause: Callable[[], None]
-    snooze: Callable[[float | None], None]
-    """Pauses for this many seconds, or until tomorrow."""
-    finish: Callable[[], None]
-    """Pauses after the current round."""
-    learn: Callable[[str], None]
-    """Learns "alone" or with "others" from now on."""
+    node: Control
+    models: ModelControl
+    engine: EngineControl
+    updates: UpdateControl
+    identity: IdentityControl
+    choices: Choices
     alone: Callable[[], None]
     """Stops learning with others; a pause stays in force."""
-    join: Callable[[str], None]
-    """Joins the swarm of an invite; "" joins any swarm that is found."""
-    join_private: Callable[[str], None]
-    """Joins the private swarm of these six words. Raises OSError if they cannot be stored."""
+    use_model: Callable[[str], None]
+    """Chooses the model that learns; a running node switches to it."""
+    learn_with: Callable[[str], None]
+    """Chooses the model that learns, and starts learning if no node is running."""
+    learn_questions: Callable[[tuple[str, ...]], None]
+    """Learns these question sets (hashes of their contents) from now on, in turns; puzzles if there are
+    none."""
+    ask_skill: Callable[[str, str, Callable[[AskedAnswer | str], None]], None]
+    """Asks a skill (its set's hash) a text; the callback gets the answer, or a sentence that says why there is
+    none."""
+    want_questions: Callable[[Iterable[Coordinates]], None]
+    """Requests the texts of these questions, which arrive in a later View."""
     go: Callable[[str], None]
     """Shows another page, by its key."""
     show_family: Callable[[str], None]
@@ -167,12 +86,8 @@ class Actions:
     """Shows the setting with this key."""
     show_help: Callable[[str], None]
     """Shows the help page with this key."""
-    want_questions: Callable[[Iterable[Coordinates]], None]
-    """Requests the texts of these questions, which arrive in a later View."""
     set_choice: Callable[[str, object], None]
     """Changes a setting of the window. Raises OSError, and AutostartError for starting at login."""
-    set_rule: Callable[[str, object], None]
-    """Changes a rule. Raises PreferenceError for an invalid value, OSError if it cannot be saved."""
     starts_at_login: Callable[[], bool]
     reopen: Callable[[], None]
     """Closes the window and opens it again."""
@@ -180,32 +95,6 @@ class Actions:
     """Makes this the data folder, and opens the window again with it. Raises NodeError."""
     remove_all: Callable[[], None]
     """Removes everything that Shoal stores on this computer, and closes the window."""
-    choices: Choices
-    rejoin: Callable[[], None] = lambda: None
-    """Tries the relay of a lesson that has ended."""
-    skip: Callable[[], None] = lambda: None
-    """Skips the rest of the placement and starts learning."""
-    learn_questions: Callable[[tuple[str, ...]], None] = lambda marks: None
-    """Learns these question sets (hashes of their contents) from now on, in turns; puzzles if there are
-    none."""
-    ask_skill: Callable[[str, str, Callable[[AskedAnswer | str], None]], None] = lambda skill, text, hear: None
-    """Asks a skill (its set's hash) a text; `hear` gets the answer, or a sentence that says why there is
-    none."""
-    models: ModelActions = field(default_factory=ModelActions)
-    engine: EngineActions = field(default_factory=EngineActions)
-    updates: UpdateActions = field(default_factory=UpdateActions)
-    identity: IdentityActions = field(default_factory=IdentityActions)
-
-
-T = TypeVar("T", Actions, ModelActions, EngineActions, UpdateActions, IdentityActions)
-
-
-def collect_actions(kind: type[T], by: object, **others: object) -> T:
-    """Builds a set of actions. Each field is taken from `others`, else from the method of `by` with the same
-    name; without either, the field's default stays."""
-    names = (one.name for one in fields(kind))
-    found = {name: getattr(by, name) for name in names if hasattr(by, name)}
-    return kind(**{**found, **others})
 
 
 class Page(QScrollArea):

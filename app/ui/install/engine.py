@@ -4,11 +4,14 @@ missing or a newer one is there, the settings always."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QSizePolicy, QWidget
+from contextlib import suppress
+
+from PySide6.QtWidgets import QFileDialog, QSizePolicy, QWidget
 
 from app.install.packs.place import Offered
-from app.ui.frame.frame import EngineActions
+from app.ui.frame.frame import Actions
 from app.ui.language.texts import number, size, tr
+from app.ui.process.engine import EngineControl
 from app.ui.theme import Theme
 from app.ui.view import engine_words as words
 from app.ui.view.view import EnginePack
@@ -20,6 +23,7 @@ from app.ui.widgets.pieces import (
     card,
     clear_layout,
     column,
+    confirm,
     progress_bar,
     row,
 )
@@ -30,7 +34,7 @@ class EnginePanel(QWidget):
     """Shows one EnginePack and requests actions only through `ask`. The caller places its `buttons`, of which
     the applicable ones are visible. `manage`: also shows an engine that works, and removes it."""
 
-    def __init__(self, theme: Theme, ask: EngineActions, manage: bool = False) -> None:
+    def __init__(self, theme: Theme, ask: EngineControl, manage: bool = False) -> None:
         super().__init__()
         self._theme, self._ask, self._manage = theme, ask, manage
         self._pack = EnginePack(there=False)
@@ -130,16 +134,9 @@ class EnginePanel(QWidget):
 
     def _ask_removal(self) -> None:
         used = self._pack.current
-        box = QMessageBox(self)
-        box.setWindowTitle("Shoal")
-        box.setText(tr("Remove the engine? That frees {size}.", size=size(used.bytes if used else 0)))
-        box.setInformativeText(
-            tr("Learning stops until you download an engine again. What your model learned stays.")
-        )
-        really = box.addButton(tr("Remove the engine"), QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
-        box.exec()
-        if box.clickedButton() is really:
+        question = tr("Remove the engine? That frees {size}.", size=size(used.bytes if used else 0))
+        stays = tr("Learning stops until you download an engine again. What your model learned stays.")
+        if confirm(self, question, stays, tr("Remove the engine"), danger=True):
             self._ask.remove()
 
 
@@ -147,13 +144,14 @@ class EngineCard(Card):
     """A card on the overview: in place of the one with the current activity while there is no engine, and above
     it when this version of Shoal has a newer one."""
 
-    def __init__(self, theme: Theme, ask: EngineActions) -> None:
+    def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
+        self._choices = actions.choices
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._title, self._why = Label("", "heading"), Label("", "soft", wrap=True)
-        self._panel = EnginePanel(theme, ask)
+        self._panel = EnginePanel(theme, actions.engine)
         self._newer = ""
-        self._later = button(tr("Not now"), lambda: ask.not_now(self._newer), "flat")
+        self._later = button(tr("Not now"), self._not_now, "flat")
         buttons = row(*self._panel.buttons, self._later, 1, gap=10)
         self.setLayout(column(self._title, self._why, self._panel, buttons, gap=10, margins=(24, 20, 24, 20)))
 
@@ -164,3 +162,9 @@ class EngineCard(Card):
         self._newer = pack.newer.version if pack.usable and pack.newer is not None else ""
         self._later.setVisible(bool(self._newer) and pack.doing is None)
         self.setAccessibleName(f"{self._title.text()}. {self._why.text()}")
+
+    def _not_now(self) -> None:
+        """Stops offering this version unasked."""
+        self.hide()
+        with suppress(OSError):  # it is offered again then
+            self._choices.remember_window(engine_not_now=self._newer)

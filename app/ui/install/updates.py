@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.install.signed import is_address
 from app.install.updates.asking import UpdateOffer, notes_in
-from app.ui.frame.frame import UpdateActions
 from app.ui.language.texts import ago, tr, translated
+from app.ui.process.updates import UpdateControl
 from app.ui.view.view import UpdateStage, UpdateView
 from app.ui.widgets.exchange import breakable
 from app.ui.widgets.pieces import Card, Label, button, column, row, rule
@@ -21,7 +21,7 @@ from app.ui.widgets.pieces import Card, Label, button, column, row, rule
 class UpdateCard(QWidget):
     """The card about new versions in the settings, below the switch for checking."""
 
-    def __init__(self, ask: UpdateActions) -> None:
+    def __init__(self, ask: UpdateControl) -> None:
         super().__init__()
         self._title, self._about = Label("", "strong", wrap=True), Label("", "soft", wrap=True)
         self._news, self._failed = Label("", wrap=True), Label("", "bad", wrap=True)
@@ -52,7 +52,7 @@ class UpdateCard(QWidget):
 class UpdateLine(Card):
     """A line on the overview that announces a new version or, once, asks whether to check for updates."""
 
-    def __init__(self, ask: UpdateActions, look: object) -> None:
+    def __init__(self, ask: UpdateControl, look: object) -> None:
         super().__init__("news")
         self._ask, self._update_view = ask, UpdateView()
         self._title, self._text = Label("", "strong", wrap=True), Label("", "soft", wrap=True)

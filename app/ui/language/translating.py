@@ -25,24 +25,19 @@ FOLDER = Path(__file__).parents[3] / "resources" / "translations"
 _SOURCE = Path(__file__).parents[1]
 _ROOT = _SOURCE.parents[1]
 _LEARNER = (
-    *(
-        f"app/{room}"
-        for room in (
-            "chat",
-            "cli/_saying.py",
-            "common",
-            "desktop",
-            "learning",
-            "models",
-            "node",
-            "skills",
-            "install/__init__.py",
-            "install/packs",
-            "install/signed.py",
-            "install/updates",
-            "swarm",
-        )
-    ),
+    "app/chat",
+    "app/cli/_saying.py",
+    "app/common",
+    "app/desktop",
+    "app/learning",
+    "app/models",
+    "app/node",
+    "app/skills",
+    "app/install/__init__.py",
+    "app/install/packs",
+    "app/install/signed.py",
+    "app/install/updates",
+    "app/swarm",
     "engines",
     "app/sapo/sets",
     "app/sapo/scoring/sandbox.py",

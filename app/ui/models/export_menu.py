@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton
 
 from app.models.found import lm_studio_folder
 from app.ui.language.texts import tr
-from app.ui.models.control import INTO_OLLAMA
+from app.ui.process.models import INTO_OLLAMA
 
 
 class ExportMenu(QMenu):
-    """The menu of `parent`. `name` is what a new folder is called; `take` gets a format of ModelActions.export,
+    """The menu of `parent`. `name` is what a new folder is called; `take` gets a format of ModelControl.export,
     and the folder to write."""
 
     def __init__(self, parent: QPushButton, name: Callable[[], str], take: Callable[[str, str], None]) -> None:

@@ -155,7 +155,7 @@ class Models(Page):
 
     def _row(self, model: ModelEntry) -> ModelRow:
         if model.name not in self._rows:
-            self._rows[model.name] = ModelRow(self.theme, self.ask.models, model.name)
+            self._rows[model.name] = ModelRow(self.theme, self.ask, model.name)
         return self._rows[model.name]
 
     def _add(self) -> None:

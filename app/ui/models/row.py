@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from app.models.fit import FitVerdict
 from app.models.gguf_shelf import is_gguf
 from app.node.data.library import Library, ModelEntry
-from app.ui.frame.frame import ModelActions
+from app.ui.frame.frame import Actions
 from app.ui.language.texts import number, tr, translated
 from app.ui.models.export_menu import ExportMenu
+from app.ui.process.models import ModelControl
 from app.ui.theme import Theme
 from app.ui.view import model_words as words
 from app.ui.view.view import Fetch, Holdings
@@ -40,9 +41,9 @@ _STEPS = 1000
 class ModelRow(Card):
     """Shows one ModelEntry and requests actions only through `ask`."""
 
-    def __init__(self, theme: Theme, ask: ModelActions, name: str) -> None:
+    def __init__(self, theme: Theme, ask: Actions, name: str) -> None:
         super().__init__()
-        self.name, self._ask = name, ask
+        self.name, self._models, self._learn_with = name, ask.models, ask.learn_with
         self._model = ModelEntry(name=name, title=name)
         self._running = False
         self._holdings = Holdings(chosen="")
@@ -56,16 +57,16 @@ class ModelRow(Card):
         self._use = button(tr("Learn with this"), self._ask_use, "primary")
         self._get = button(tr("Download"), self._ask_get)
         self._retry = button(tr("Retry"), self._try_again, "primary")
-        self._cancel = button(tr("Cancel"), lambda: ask.cancel(self.name))
+        self._cancel = button(tr("Cancel"), lambda: self._models.cancel(self.name))
         self._delete = button(tr("Delete"), self._ask_delete, "flat")
-        self._again = button(tr("Retry now"), lambda: ask.retry(self.name))
+        self._again = button(tr("Retry now"), lambda: self._models.retry(self.name))
         self._past = button(tr("More"), lambda: None, "flat")
         past = QMenu(self._past)
         self._back = past.addAction("", self._ask_back)
         past.addAction(tr("Start over"), self._ask_start_over)
         self._past.setMenu(past)
         self._export = button(tr("Export"), lambda: None, "flat")
-        ExportMenu(self._export, self._file_name, lambda form, to: ask.export(self.name, form, to))
+        ExportMenu(self._export, self._file_name, lambda form, to: self._models.export(self.name, form, to))
         head = row(self._title, self._chip, gap=10, fill=0)
         fit = row(self._fit, self._why, gap=8, fill=1)
         fit.setAlignment(self._fit, Qt.AlignmentFlag.AlignTop)
@@ -192,19 +193,19 @@ class ModelRow(Card):
         if self._model.gated:
             self._ask_get()
         else:
-            self._ask.get(self.name)
+            self._models.get(self.name)
 
     def _ask_get(self) -> None:
         if self._model.program:
-            self._ask.get(self.name)  # nothing is fetched, and nothing of the program's is changed
+            self._models.get(self.name)  # nothing is fetched, and nothing of the program's is changed
             return
         library = self._holdings.library
         assert library is not None
-        self._panel.ask_download(self._model, library, self._ask, lambda: self._ask.get(self.name))
+        self._panel.ask_download(self._model, library, self._models, lambda: self._models.get(self.name))
 
     def _ask_delete(self) -> None:
         yes = tr("Remove from the list") if self._model.local else tr("Delete for good")
-        self._panel.ask(words.deleting(self._model), yes, lambda: self._ask.remove(self.name), danger=True)
+        self._panel.ask(words.deleting(self._model), yes, lambda: self._models.remove(self.name), danger=True)
 
     def _file_name(self) -> str:
         training = self._model.training
@@ -220,7 +221,7 @@ class ModelRow(Card):
             n=number(training.best),
             now=number(training.rounds),
         )
-        self._panel.ask(back, tr("Back to its best"), lambda: self._ask.back(self.name), danger=True)
+        self._panel.ask(back, tr("Back to its best"), lambda: self._models.back(self.name), danger=True)
 
     def _ask_start_over(self) -> None:
         training = self._model.training
@@ -231,11 +232,13 @@ class ModelRow(Card):
             title=self._model.title,
             n=number(training.rounds),
         )
-        self._panel.ask(over, tr("Delete it, start over"), lambda: self._ask.start_over(self.name), danger=True)
+        self._panel.ask(
+            over, tr("Delete it, start over"), lambda: self._models.start_over(self.name), danger=True
+        )
 
     def _ask_use(self) -> None:
         text = words.switching(self._model, self._running)
-        self._panel.ask(text, tr("Learn with this"), lambda: self._ask.learn(self.name))
+        self._panel.ask(text, tr("Learn with this"), lambda: self._learn_with(self.name))
 
     def _close(self) -> None:
         if self.focused():
@@ -280,7 +283,7 @@ class RowPanel(Card):
         QTimer.singleShot(0, self, lambda: bring_into_sight(self))
 
     def ask_download(
-        self, model: ModelEntry, library: Library, ask: ModelActions, act: Callable[[], None]
+        self, model: ModelEntry, library: Library, ask: ModelControl, act: Callable[[], None]
     ) -> None:
         """Asks for consent to a download, and for the access token that a model with a licence needs."""
         begun = model.partial is not None and model.partial.have > 0

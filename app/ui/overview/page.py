@@ -53,32 +53,32 @@ class Now(Card):
 
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__()
-        self._actions = actions
+        self._actions, node = actions, actions.node
         self._round, self._step, self._why = Label("", "strong"), Elided("", "soft"), Elided("", "soft")
         self._bar = progress_bar(tr("Progress of this step"))
         room = self._bar.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         self._bar.setSizePolicy(room)
-        self._start = button(tr("Start learning"), actions.start, "primary")
+        self._start = button(tr("Start learning"), node.start, "primary")
         hint = tr("For ten minutes at least")
-        self._anyway = button(tr("Learn now anyway"), actions.insist, "primary", hint)
+        self._anyway = button(tr("Learn now anyway"), node.insist, "primary", hint)
         self._rule_button = button(tr("Change this rule"), self._show_rule, "flat")
         self._rule = ""
-        self._pause = button(tr("Pause"), actions.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
+        self._pause = button(tr("Pause"), node.pause, "", tr("Frees the memory until you resume (Ctrl+P)"))
         self._longer = IconButton(theme, "chevron", tr("Pause for a while, or after this round"), look="")
         menu = QMenu(self._longer)
-        add_pause_lengths(menu, actions.snooze)
+        add_pause_lengths(menu, node.snooze)
         menu.addSeparator()
         self._finish = menu.addAction(tr("Finish this round, then stop"))
-        self._finish.triggered.connect(lambda _=False: actions.finish())
+        self._finish.triggered.connect(lambda _=False: node.finish())
         self._longer.setMenu(menu)
         self._longer.setPopupMode(IconButton.ToolButtonPopupMode.InstantPopup)
         later, kept = (
             tr("Learns now and tries other kinds between rounds"),
             tr("Stops learning. What it found is kept"),
         )
-        self._skip = button(tr("Start without it"), actions.skip, "", later)
-        self._cancel = button(tr("Cancel"), lambda: actions.contribute(False), "", kept)
+        self._skip = button(tr("Start without it"), node.skip, "", later)
+        self._cancel = button(tr("Cancel"), lambda: node.contribute(False), "", kept)
         self._held = Elided("", "strong")
         lead = row(self._round, self._step, self._held, gap=10, fill=(1, 2))
         why = row(self._why, self._rule_button, gap=6, fill=0)
@@ -87,7 +87,7 @@ class Now(Card):
         top.setStretch(0, 1)
         top.setAlignment(does, Qt.AlignmentFlag.AlignVCenter)
         self._contribute = Switch(theme, tr("Learn while I'm away"))
-        self._contribute.toggled.connect(actions.contribute)
+        self._contribute.toggled.connect(node.contribute)
         self._also = Switch(theme, tr("Also while I use this computer"))
         self._also.toggled.connect(lambda on: self._put(_WHEN_IDLE, not on))
         efforts = ((Dial.QUIET, tr("Quiet")), (Dial.BALANCED, tr("Balanced")), (Dial.FULL, tr("Full")))
@@ -123,7 +123,7 @@ class Now(Card):
         self._longer.setVisible(wanted and not placing)
         self._start.setVisible(not wanted)
         waits = held and view.state is NodeStatus.WAITING
-        reason = words.known_reason(view) if waits else None
+        reason = words.known_reason(view.ruling) if waits and view.ruling is not None else None
         self._rule = RULE_OF.get(reason, "") if reason is not None else ""
         self._rule_button.setVisible(bool(self._rule))
         self._anyway.setVisible((waits and reason not in SPARED) or away)
@@ -195,7 +195,7 @@ class Now(Card):
 
     def _put(self, key: str, value: object) -> None:
         with contextlib.suppress(OSError):  # what was not kept goes back with the next view
-            self._actions.set_rule(key, value)
+            self._actions.node.set_rule(key, value)
 
     @staticmethod
     def _named(switch: Switch) -> tuple[QWidget, QLabel]:
@@ -228,10 +228,10 @@ class Overview(Page):
         self._device, self._model = Label("", "faint"), Label("", "chip")
         for part in (self._device, self._model):
             self.header.addWidget(part)
-        self._notice = Notice(button(tr("Try again"), actions.start))
+        self._notice = Notice(button(tr("Try again"), actions.node.start))
         self._update = UpdateLine(actions.updates, lambda: actions.go("settings"))
         self._welcome = WelcomePanel(theme, actions)
-        self._engine = EngineCard(theme, actions.engine)
+        self._engine = EngineCard(theme, actions)
         self._now = Now(theme, actions)
         self._curve = Curve(theme, actions.models.result)
         self._fish = Fish(theme)

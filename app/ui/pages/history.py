@@ -20,11 +20,7 @@ from app.ui.widgets.saving import as_csv, place_to_save, save_text
 from app.ui.widgets.selecting import Segments
 
 ROUNDS, RUNS, EVENTS = "rounds", "runs", "events"
-_KINDS: dict[str, type[msgspec.Struct]] = {
-    ROUNDS: Round,
-    RUNS: Run,
-    EVENTS: LogEntry,
-}
+_KINDS: dict[str, type[msgspec.Struct]] = {ROUNDS: Round, RUNS: Run, EVENTS: LogEntry}
 
 
 class HistoryPage(Page):
@@ -42,20 +38,17 @@ class HistoryPage(Page):
         self._tools = (self._which, self._find, export)
         for part in self._tools:
             self.header.addWidget(part)
-        self._tables = {
-            ROUNDS: _rounds(),
-            RUNS: _runs(),
-            EVENTS: _dated(tr("Events"), tr("What happened"), lambda one: translated(one.sentence)),
-        }
+        self._tables = {ROUNDS: _rounds(), RUNS: _runs(), EVENTS: _events()}
         self._tables[ROUNDS].opened.connect(lambda one: actions.show_round(one.round))
         self._tables[RUNS].opened.connect(self._open_run)
         self._tables[EVENTS].opened.connect(lambda one: actions.show_round(one.round))
-        for table, what in (
-            (self._tables[ROUNDS], tr("Click a round to see its answers.")),
-            (self._tables[RUNS], tr("Click a run to see its rounds.")),
-            (self._tables[EVENTS], tr("Click an event to see the answers of its round.")),
-        ):
-            table.setAccessibleDescription(what)
+        hints = {
+            ROUNDS: tr("Click a round to see its answers."),
+            RUNS: tr("Click a run to see its rounds."),
+            EVENTS: tr("Click an event to see the answers of its round."),
+        }
+        for kind, table in self._tables.items():
+            table.setAccessibleDescription(hints[kind])
         self._count = Label("", "faint")
         self._lists = stack(*self._tables.values())
         box = card(column(self._lists, margins=(2, 6, 2, 10), fill=0), padding=None)
@@ -187,13 +180,12 @@ def _runs() -> Table:
     return table
 
 
-def _dated(name: str, what: str, said: Callable[[Any], str]) -> Table:
-    """Builds a table with a time, a round and a sentence in each row."""
-    columns: list[Column] = [
+def _events() -> Table:
+    columns = [
         Column(tr("When"), lambda one: _when(one.at), lambda one: one.at),
         _number(tr("Round"), lambda one: one.round),
-        Column(what, said, wide=True),
+        Column(tr("What happened"), lambda one: translated(one.sentence), wide=True),
     ]
-    table = Table(TableRows(columns), name)
+    table = Table(TableRows(columns), tr("Events"))
     table.set_widths(170, 80, 0)
     return table

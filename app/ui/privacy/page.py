@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame
 
 from app.swarm.wire.limits import LoggedMessage
@@ -18,7 +16,7 @@ from app.ui.theme.theme import SMALL, mono
 from app.ui.view import words
 from app.ui.view.view import UpdateStage, View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Card, Elided, Label, Picture, button, card, column, row, rule
+from app.ui.widgets.pieces import Card, Elided, Label, Picture, button, card, column, open_path, row, rule
 from app.ui.widgets.selecting import Segments, Switch
 
 _MESSAGES = 20
@@ -42,7 +40,7 @@ class Privacy(Page):
         self.add(self._updates)
         self._where = Elided("", "soft")
         where = column(Label(tr("Where everything is kept"), "heading"), self._where, gap=4)
-        kept = row(where, button(tr("Open folder"), self._open), gap=16, fill=0)
+        kept = row(where, button(tr("Open folder"), lambda: open_path(self._view.home)), gap=16, fill=0)
         self.add(card(kept, padding=24))
         self.body.addStretch(1)
 
@@ -118,10 +116,7 @@ class Privacy(Page):
         self._show_messages()
 
     def _turn(self, on: bool) -> None:
-        self.ask.learn("others") if on else self.ask.alone()
-
-    def _open(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(self._view.home))
+        self.ask.node.learn("others") if on else self.ask.alone()
 
 
 def shared_summary(view: View) -> tuple[str, str]:

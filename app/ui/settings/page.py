@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from app.desktop.login import AutostartError
@@ -28,7 +27,7 @@ from app.ui.theme import Theme
 from app.ui.view.settings import SETTINGS
 from app.ui.view.view import View
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Empty, Label, boxed, button, card, column, rule, search
+from app.ui.widgets.pieces import Empty, Label, boxed, button, card, column, open_path, rule, search
 from engines import remedy
 
 SHOWN_KEYS = {setting.key for setting in SETTINGS if not setting.elsewhere}
@@ -45,29 +44,39 @@ class SettingsPage(Page):
     def __init__(self, theme: Theme, actions: Actions) -> None:
         super().__init__(theme, actions, tr("Settings"))
         self._view = View()
-        self._find = search(tr("Search settings"), self._search, width=240)
+        self._find = search(tr("Search settings"), lambda _: self._search(), width=240)
         self.header.addWidget(self._find)
-        self._lines: list[tuple[QFrame, SettingRow]] = []
+        self._rows: dict[str, SettingRow] = {}
+        self._found: list[tuple[QWidget, QWidget, str]] = []
+        """Each card, a part of it, and the words by which that is found."""
         declared: list[Setting] = [*RULES, *SETTINGS]
         self._updates = UpdateCard(actions.updates)
         self._panel = EnginePanel(theme, actions.engine, manage=True)
         self._engine = boxed(column(rule(), self._panel, Bend(*self._panel.buttons, 1, gap=8), gap=12))
         self._engine.hide()
         self._identity = IdentitySection(actions.identity)
-        self._identity_card = card(column(self._identity), padding=24)
+        identity = card(column(self._identity), padding=24)
         for group in sorted(dict.fromkeys(setting.group for setting in declared), key=EXTRAS.__eq__):
-            settings = [setting for setting in declared if setting.group == group]
-            inside = self._add_group(group, settings)
-            if any(setting.key == "updates" for setting in settings):
-                inside.addWidget(self._updates)
-                inside.addWidget(self._engine)
-                self._install_card, _ = self._lines[-1]
+            inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
+            frame = card(inside, padding=24)
+            for setting in (setting for setting in declared if setting.group == group):
+                line = self._rows[setting.key] = self._row(setting)
+                inside.addWidget(line)
+                self._found.append((frame, line, line.words))
+                if setting.key == "updates":
+                    inside.addWidget(self._updates)
+                    inside.addWidget(self._engine)
+                    words = tr("engine pack install repair remove pytorch")
+                    self._found.append((frame, self._engine, words))
+            self.add(frame)
+        words = tr("your identity name key recovery words restore new keyring")
+        self._found.append((identity, self._identity, words))
         self._nothing = Empty(
             theme, "search", tr("No such setting"), tr("Try another word, for example colours or tray.")
         )
         self._nothing.hide()
         self.add(self._nothing)
-        self.add(self._identity_card)
+        self.add(identity)
         self._help = self._kept_and_help()
         self.add(self._help)
         self.body.addStretch(1)
@@ -81,89 +90,56 @@ class SettingsPage(Page):
         self._identity.show_persona(view.persona)
         if view.pack is not None:
             self._panel.show_pack(view.pack)
-        self._show_other_cards()
-        for _, line in self._lines:
-            if line.key in view.rules:
-                line.show_value(view.rules[line.key])
-            elif line.key == "updates":
+        self._search()
+        for key, line in self._rows.items():
+            if key in view.rules:
+                line.show_value(view.rules[key])
+            elif key == "updates":
                 line.show_value(view.update_view.wanted)
-            elif line.key in SHOWN_KEYS:
-                line.show_value(self.ask.choices[line.key])
+            elif key in SHOWN_KEYS:
+                line.show_value(self.ask.choices[key])
 
     def show_setting(self, key: str) -> None:
         """Scrolls to a setting, and gives it the keyboard focus."""
         self._find.clear()
-        line = next(line for _, line in self._lines if line.key == key)
+        line = self._rows[key]
         QTimer.singleShot(0, lambda: self.ensureWidgetVisible(line, 0, 80))  # when everything has its place
-        line.focus()
+        line.control.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def _add_group(self, group: str, settings: list[Setting]) -> QVBoxLayout:
-        inside: QVBoxLayout = column(Label(tr(group), "heading"), gap=14)
-        frame = card(inside, padding=24)
-        for setting in settings:
-            line = self._line(setting)
-            inside.addWidget(line)
-            self._lines.append((frame, line))
-        self.add(frame)
-        return inside
-
-    def _line(self, setting: Setting) -> SettingRow:
+    def _row(self, setting: Setting) -> SettingRow:
         if setting in RULES:
-            return SettingRow(self.theme, setting, setting.default, self.ask.set_rule)
+            return SettingRow(self.theme, setting, setting.default, self.ask.node.set_rule)
         if setting.elsewhere:
             return SettingRow(self.theme, setting, self.ask.starts_at_login(), self.ask.set_choice)
+        value, by = self.ask.choices[setting.key], None
+        if setting.key == "model":
+            by = chosen_elsewhere(
+                tr(setting.label), value, lambda model: tr(title(model)), lambda: self.ask.go("models")
+            )
         reopen = self.ask.reopen if setting.reopens else None
-        made = SettingRow(
-            self.theme,
-            setting,
-            self.ask.choices[setting.key],
-            self.ask.set_choice,
-            reopen,
-            self._model_editor(setting) if setting.key == "model" else None,
-        )
+        made = SettingRow(self.theme, setting, value, self.ask.set_choice, reopen, by)
         made.opened_with(self.ask.choices.opened_with[setting.key])
         return made
 
-    def _model_editor(self, setting: Setting) -> Editor:
-        def write(model: str) -> str:
-            return tr(title(model))
-
-        value = self.ask.choices[setting.key]
-        return chosen_elsewhere(tr(setting.label), value, write, lambda: self.ask.go("models"))
-
-    def _search(self, text: str) -> None:
-        words = text.casefold().split()
-        seen: set[QFrame] = set()
-        for frame, line in self._lines:
-            found = all(word in line.words for word in words)
-            line.setVisible(found)
-            if found:
+    def _search(self) -> None:
+        """Shows what has all the words that are searched, in cards with something to show."""
+        words = self._find.text().casefold().split()
+        seen: set[QWidget] = set()
+        for frame, part, known in self._found:
+            there = part is not self._engine or self._view.pack is not None
+            part.setVisible(there and all(word in known for word in words))
+            if not part.isHidden():
                 seen.add(frame)
-        for frame, _ in self._lines:
+        for frame, _, _ in self._found:
             frame.setVisible(frame in seen)
         self._nothing.setVisible(not seen)
         self._help.setVisible(not words)
-        self._show_other_cards()
-
-    def _show_other_cards(self) -> None:
-        """Shows the cards of identity and, in an installed app, of the engine, if they match the search."""
-        engine = self._found(tr("engine pack install repair remove pytorch"))
-        self._engine.setVisible(self._view.pack is not None and engine)
-        if not self._engine.isHidden():
-            self._install_card.show()
-        self._identity_card.setVisible(
-            self._found(tr("your identity name key recovery words restore new keyring"))
-        )
-        if not self._engine.isHidden() or not self._identity_card.isHidden():
-            self._nothing.hide()
-
-    def _found(self, known: str) -> bool:
-        return all(word in known.casefold() for word in self._find.text().casefold().split())
 
     def enter(self) -> None:
         self._look_at_login()
         self._login.start()
-        self.ask.engine.refresh()
+        if self._view.pack is not None:
+            self.ask.engine.refresh()
         self.ask.identity.refresh()
 
     def leave(self) -> None:
@@ -171,14 +147,14 @@ class SettingsPage(Page):
         self._identity.hide_words()
 
     def _look_at_login(self) -> None:
-        next(line for _, line in self._lines if line.key == AT_LOGIN).show_value(self.ask.starts_at_login())
+        self._rows[AT_LOGIN].show_value(self.ask.starts_at_login())
 
     def close_down(self) -> None:
         self._login.stop()
 
     def _kept_and_help(self) -> QFrame:
         self._storage = Storage(self.ask)
-        logs = button(tr("Open the folder of the logs"), self._open_logs)
+        logs = button(tr("Open the folder of the logs"), lambda: open_path(Path(self._view.home) / "logs"))
         kept = column(Label(tr("Where everything is kept"), "heading"), self._storage, gap=10)
         bundle = tr(
             "Versions, settings, events and logs, to help find a fault. You see all of it before you "
@@ -195,9 +171,6 @@ class SettingsPage(Page):
         below = QFrame()
         below.setLayout(column(card(kept, padding=24), card(help_, padding=24), gap=16))
         return below
-
-    def _open_logs(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(self._view.home) / "logs")))
 
 
 class SettingRow(QWidget):
@@ -223,7 +196,7 @@ class SettingRow(QWidget):
             text = tr("{help} Applies the next time it starts learning.", help=text)
         self.words = " ".join((label, text, tr(setting.group), tr(setting.words))).casefold()
         self._editor = by or editor(theme, setting, label, value, self._try)
-        made = self._editor.widget
+        made = self.control = self._editor.widget
         made.setAccessibleDescription(text)
         self._complaint = Label("", "bad", wrap=True)
         self._complaint.hide()
@@ -251,9 +224,6 @@ class SettingRow(QWidget):
         if value != self._kept:
             self._kept = value
             self._editor.show(value)
-
-    def focus(self) -> None:
-        self._editor.widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _try(self, value: Any) -> None:
         if value == self._kept:

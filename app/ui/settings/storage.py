@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.node.data import contents, removal
@@ -17,7 +17,7 @@ from app.node.record.errors import NodeError
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import mark, size, tr, translated
 from app.ui.widgets.bend import Bend
-from app.ui.widgets.pieces import Elided, Label, button, column, confirm, row, rule
+from app.ui.widgets.pieces import Elided, Label, button, column, confirm, open_path, row, rule
 
 _LABELS = {
     "learned": mark("What your model learned, and its history"),
@@ -45,7 +45,7 @@ class Storage(QWidget):
         self._counted.connect(self._show)
         head = row(self._where, self._total, gap=16, fill=0)
         buttons = Bend(
-            button(tr("Open folder"), self._open),
+            button(tr("Open folder"), lambda: open_path(self._home)),
             button(tr("Use another folder …"), self._use),
             1,
             button(tr("Delete everything …"), self._remove, "danger"),
@@ -86,9 +86,6 @@ class Storage(QWidget):
             if at < len(sizes):
                 name.say(tr(_LABELS.get(sizes[at].kind, sizes[at].label)))
                 much.say(size(sizes[at].bytes))
-
-    def _open(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._home)))
 
     def _use(self) -> None:
         chosen = QFileDialog.getExistingDirectory(self, tr("Use another data folder"), str(self._home.parent))

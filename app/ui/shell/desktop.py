@@ -19,23 +19,16 @@ from app.node.data.home import use_folder
 from app.node.data.library import history_of
 from app.node.history import history
 from app.ui.chat.asking import SkillAsker
-from app.ui.frame.frame import (
-    Actions,
-    EngineActions,
-    IdentityActions,
-    ModelActions,
-    UpdateActions,
-    collect_actions,
-)
-from app.ui.install.engine_control import EngineControl
-from app.ui.install.update_control import UpdateControl
+from app.ui.frame.frame import Actions
 from app.ui.language.texts import tr
-from app.ui.models.control import ModelControl
 from app.ui.process.control import Control
+from app.ui.process.engine import EngineControl
+from app.ui.process.identity import IdentityControl
 from app.ui.process.logs import close_window_log
+from app.ui.process.models import ModelControl
 from app.ui.process.node import NodeProcess
 from app.ui.process.past import Questions
-from app.ui.settings.identity import IdentityControl
+from app.ui.process.updates import UpdateControl
 from app.ui.shell import data_folder
 from app.ui.shell.login import AutostartSwitch, home_option
 from app.ui.shell.tray import Tray
@@ -86,11 +79,11 @@ class Desktop:
         choose_last_trained_model(home, self.choices)
         self.theme = Theme(application, theme or self.choices["theme"])
         self._link = link or NodeProcess(home)
-        self.engine = EngineControl(home) if packs.installed() else None
+        self.engine, self._installed = EngineControl(home), packs.installed()
         """The engine of an installed app; a checkout brings its own."""
-        obstacle = self.engine.obstacle if self.engine is not None else lambda: None
+        obstacle = self.engine.obstacle if self._installed else lambda: None
         self.control = Control(home, self.choices, self._link, obstacle=obstacle)
-        if self.engine is not None:
+        if self._installed:
             self._attend_engine(self.engine)
         self._home = home
         self.models = ModelControl(home, self.choices)
@@ -100,7 +93,7 @@ class Desktop:
         self.updates.changed.connect(partial(self.control.set_view_field, "update_view"))
         self.identity = IdentityControl(home)
         self.identity.changed.connect(partial(self.control.set_view_field, "persona"))
-        for one in (self.models, self.identity):
+        for one in (self.models, self.identity, self.engine):
             one.resting.connect(self.control.suspend_node)
             one.awake.connect(self.control.resume_node)
         self.skills = SkillAsker(str(home), self.choices)
@@ -110,14 +103,15 @@ class Desktop:
         self.again: list[str] | None = None
         """Options of the window that is to be opened when this one has ended."""
         self._login = AutostartSwitch(home)
-        engine = EngineActions()
-        if self.engine is not None:
-            engine = collect_actions(
-                EngineActions, self.engine, remove=self._remove_engine, not_now=self._not_now
-            )
-        actions = collect_actions(
-            Actions,
-            self.control,
+        actions = Actions(
+            node=self.control,
+            models=self.models,
+            engine=self.engine,
+            updates=self.updates,
+            identity=self.identity,
+            choices=self.choices,
+            use_model=self._learn_with,
+            learn_with=self._begin_with,
             go=lambda key: self.window.go(key),
             want_questions=self.questions.request,
             show_family=lambda name: self.window.open_page("live").show_family(name),
@@ -132,11 +126,6 @@ class Desktop:
             remove_all=self.remove_all,
             starts_at_login=self._login.on,
             reopen=self._reopen,
-            choices=self.choices,
-            models=collect_actions(ModelActions, self.models, choose=self._learn_with, learn=self._begin_with),
-            engine=engine,
-            updates=collect_actions(UpdateActions, self.updates),
-            identity=collect_actions(IdentityActions, self.identity),
         )
         self.window = MainWindow(self.theme, actions, self._closing)
         self.window.restore_place(self.choices.memory.geometry)
@@ -213,15 +202,14 @@ class Desktop:
             self.engine,
             self.control,
         ):
-            if one is not None:
-                one.close()
+            one.close()
 
     def _after_first_frame(self, join: str | None, link: str) -> None:
         if join and must_ask(join):
             link, join = join, None
         self.tray.show()
         question_sets.register_sets(self._home)
-        if self.engine is not None:
+        if self._installed:
             self.engine.refresh()
         self.control.open(learn=join is None)
         self.updates.open()
@@ -244,17 +232,6 @@ class Desktop:
         control.ready.connect(self.control.engine_changed)
         self.control.failed.connect(lambda _: control.check())
         self.control.failed.connect(lambda _: None if control.state.usable else self.window.go("overview"))
-
-    def _remove_engine(self) -> None:
-        """Ends the trainer, because it would keep files open, and removes the engine."""
-        assert self.engine is not None
-        self.control.suspend_node()
-        self.engine.remove()
-
-    def _not_now(self, version: str) -> None:
-        with contextlib.suppress(OSError):
-            self.choices.remember_window(engine_not_now=version)
-        self._show(self.control.view)
 
     def _show(self, view: View) -> None:
         self.window.show_view(view)

@@ -48,17 +48,17 @@ class Tray(QObject):
         self.menu.addAction(tr("Open Shoal"), bring)
         self.menu.addSeparator()
         self._contribute = self.menu.addAction(tr("Learn while I'm away"))
-        self._contribute.triggered.connect(lambda on: actions.contribute(on))
+        self._contribute.triggered.connect(lambda on: actions.node.contribute(on))
         self._also = self.menu.addAction(tr("Also while I use this computer"))
         self._also.triggered.connect(self._also_in_use)
         for one in (self._contribute, self._also):
             one.setCheckable(True)
-        self._resume = self.menu.addAction(tr("Resume"), lambda: actions.start())
-        self._anyway = self.menu.addAction(tr("Learn now anyway"), lambda: actions.insist())
-        self._pause = self.menu.addAction(tr("Pause"), lambda: actions.pause())
+        self._resume = self.menu.addAction(tr("Resume"), lambda: actions.node.start())
+        self._anyway = self.menu.addAction(tr("Learn now anyway"), lambda: actions.node.insist())
+        self._pause = self.menu.addAction(tr("Pause"), lambda: actions.node.pause())
         self._longer = self.menu.addMenu(tr("Pause for a while"))
-        add_pause_lengths(self._longer, actions.snooze)
-        self._finish = self.menu.addAction(tr("Finish this round, then stop"), lambda: actions.finish())
+        add_pause_lengths(self._longer, actions.node.snooze)
+        self._finish = self.menu.addAction(tr("Finish this round, then stop"), lambda: actions.node.finish())
         self.menu.addSeparator()
         self.menu.addAction(tr("Quit"), leave)
         self._icon = QSystemTrayIcon(self._icons["tray-paused"])
@@ -111,7 +111,7 @@ class Tray(QObject):
 
     def _also_in_use(self, on: bool) -> None:
         with contextlib.suppress(OSError):  # the switch goes back by itself
-            self._actions.set_rule("contribute_when_idle", not on)
+            self._actions.node.set_rule("contribute_when_idle", not on)
 
     def _look_again(self) -> None:
         self._tries += 1

@@ -305,7 +305,8 @@ class MainWindow(QMainWindow):
         self._sidebar.show_view(self._view)
 
     def _toggle(self) -> None:
-        (self._actions.pause if words.contributes(self._view) else self._actions.start)()
+        node = self._actions.node
+        (node.pause if words.contributes(self._view) else node.start)()
 
 
 def in_reading_order(widget: QWidget) -> Iterator[QWidget]:

@@ -8,9 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from PySide6.QtCore import QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat.whole_table import (
@@ -28,10 +27,10 @@ from app.sapo.sets.grid import Grid
 from app.sapo.sets.written import FILE_KINDS
 from app.ui.frame.frame import Actions
 from app.ui.language.texts import counted, mark, number, span, tr, translated
-from app.ui.process.job import Job, MakeJob
+from app.ui.process.job import Job, MakeJob, decoded
 from app.ui.skills.panels import SkillPanel
 from app.ui.theme import Theme
-from app.ui.widgets.pieces import Elided, Label, boxed, button, column, progress_bar, row, rule
+from app.ui.widgets.pieces import Elided, Label, boxed, button, column, open_path, progress_bar, row, rule
 from app.ui.widgets.selecting import Picker, Switch
 
 READS = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".jsonl", ".json")
@@ -40,6 +39,7 @@ AT_LEAST = (0, 60, 80, 90, 95)
 """Shares in percent below which answers can be left blank."""
 _WORDS = (mark("answer"), mark("how sure"), mark("empty"), mark("too long"), mark("no answer"))
 _FIRST = 3
+_Event: Any = RowsDone | TableDone | TableRefused
 
 
 class LabelPanel(SkillPanel):
@@ -63,8 +63,8 @@ class LabelPanel(SkillPanel):
         self._opens = button(tr("Label a table …"), self._choose, hint=hint)
         self._said, self._problem = Label("", "good", wrap=True), Label("", "bad", wrap=True)
         self._again = button(tr("Start over"), lambda: self._start(restart=True))
-        self._show_file = button(tr("Open it"), lambda: _open(self._to))
-        self._show_folder = button(tr("Open the folder"), lambda: _open(self._to.parent), "flat")
+        self._show_file = button(tr("Open it"), lambda: open_path(self._to))
+        self._show_folder = button(tr("Open the folder"), lambda: open_path(self._to.parent), "flat")
         ends = row(self._show_file, self._show_folder, self._again, 1, gap=8)
         parts = (
             rule(),
@@ -245,7 +245,7 @@ class LabelPanel(SkillPanel):
         self._show(self._shown)
 
     def _heard(self, line: bytes) -> None:
-        match _event(line):
+        match decoded(line, _Event):
             case RowsDone() as now:
                 self._bar.setValue(round(1000 * now.share))
                 said = tr("{n} of {total} rows", n=number(now.have), total=number(now.total))
@@ -291,16 +291,3 @@ def new_name(source: Path) -> Path:
     while (found := source.with_name(f"{stem}{f' {count}' if count > 1 else ''}{kind}")).exists():
         count += 1
     return found
-
-
-def _event(line: bytes) -> RowsDone | TableDone | TableRefused | None:
-    kind: Any = RowsDone | TableDone | TableRefused
-    try:
-        found: RowsDone | TableDone | TableRefused = msgspec.json.decode(line, type=kind)
-    except msgspec.MsgspecError:
-        return None
-    return found
-
-
-def _open(path: Path) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -147,7 +147,7 @@ class SwarmPage(Page):
         self._leave = button(tr("Learn alone"), actions.alone, hint=stays)
         self.header.addWidget(self._leave)
         self._relay, self._class = RelayCard(theme), ClassCard(actions)
-        self._private = PrivateCard(theme, actions.join_private)
+        self._private = PrivateCard(theme, actions.node.join_private)
         self._stats = [Stat() for _ in range(4)]
         rows = TableRows(
             [
@@ -276,7 +276,7 @@ class Alone(Card):
         self._address.setMinimumWidth(240)
         self._address.returnPressed.connect(self._join)
         join = button(tr("Join"), self._join, "primary")
-        find = button(tr("Find or start a swarm on this network"), lambda: actions.join(""))
+        find = button(tr("Find or start a swarm on this network"), lambda: actions.node.join(""))
         self._state, self._about = Label("", "heading"), Label("", "soft", wrap=True)
         said = column(self._state, self._about, gap=4)
         ask = boxed(Bend(self._address, join, find, gap=8))
@@ -297,7 +297,7 @@ class Alone(Card):
         self._about.say(about)
 
     def _join(self) -> None:
-        self._address.join_entered(self._actions.join, self._actions.join_private)
+        self._address.join_entered(self._actions.node.join, self._actions.node.join_private)
 
 
 class ClassCard(Card):
@@ -306,7 +306,7 @@ class ClassCard(Card):
     def __init__(self, actions: Actions) -> None:
         super().__init__()
         self._state, self._about = Label("", "strong"), Label("", "soft", wrap=True)
-        self._again = button(tr("Join again"), actions.rejoin)
+        self._again = button(tr("Join again"), actions.node.rejoin)
         doing = boxed(Bend(self._again, button(tr("Leave the class"), actions.alone), gap=8))
         said = column(self._state, self._about, gap=4)
         self.setLayout(row(said, doing, gap=16, margins=(20, 14, 16, 14), fill=0))

@@ -7,58 +7,23 @@ meaning is carried by colour alone."""
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
-import msgspec
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
-
-class Palette(msgspec.Struct, frozen=True, kw_only=True):
-    """Colours as #rrggbb. `own` is for this computer's own results, `peer` for those of others."""
-
-    name: str
-    ground: str
-    """Background of the window."""
-    side: str
-    surface: str
-    """Background of cards."""
-    sunken: str
-    """Background of fields and tracks."""
-    hover: str
-    raised: str
-    """The selected option on a track."""
-    trough: str
-    line: str
-    line_strong: str
-    text: str
-    text_soft: str
-    text_faint: str
-    accent: str
-    accent_hover: str
-    accent_soft: str
-    on_accent: str
-    own: str
-    peer: str
-    peer_soft: str
-    good: str
-    warn: str
-    warn_soft: str
-    bad: str
-    bad_soft: str
-    bad_line: str
-    grid: str
-
-
+Palette = SimpleNamespace
+"""Colours as #rrggbb, by their names in `_COLOURS`, and the palette's `name`."""
 _COLOURS = {
-    "ground": ("#f6f8f8", "#0d171b"),
+    "ground": ("#f6f8f8", "#0d171b"),  # the window
     "side": ("#edf2f2", "#0a1215"),
-    "surface": ("#ffffff", "#132127"),
-    "sunken": ("#eff3f4", "#0e191e"),
+    "surface": ("#ffffff", "#132127"),  # cards
+    "sunken": ("#eff3f4", "#0e191e"),  # fields and tracks
     "hover": ("#e7edee", "#1a2b32"),
-    "raised": ("#ffffff", "#26404a"),
+    "raised": ("#ffffff", "#26404a"),  # the selected option on a track
     "trough": ("#e7edee", "#0e191e"),
     "line": ("#e2e9ea", "#1f3138"),
     "line_strong": ("#c6d2d4", "#35505a"),
@@ -69,12 +34,11 @@ _COLOURS = {
     "accent_hover": ("#095f6f", "#76d4e0"),
     "accent_soft": ("#dbeef0", "#133740"),
     "on_accent": ("#ffffff", "#06262c"),
-    "own": ("#0e8a9c", "#4fc3d2"),
-    "peer": ("#5255b3", "#a3a8f0"),
+    "own": ("#0e8a9c", "#4fc3d2"),  # this computer's own results
+    "peer": ("#5255b3", "#a3a8f0"),  # those of others
     "peer_soft": ("#e8e8f8", "#23284a"),
     "good": ("#23724f", "#6fcfa0"),
     "warn": ("#8a5a0b", "#e3b567"),
-    "warn_soft": ("#fbf0d9", "#382d16"),
     "bad": ("#b23a37", "#f08d84"),
     "bad_soft": ("#fbebe9", "#2b1d1e"),
     "bad_line": ("#edc5c1", "#5a3533"),
@@ -107,7 +71,6 @@ QFrame[look="option"]:hover {{ background: {c.hover}; }}
 QFrame[look="option-on"] {{ background: {c.accent_soft}; border: 1px solid {c.accent}; border-radius: 9px; }}
 QFrame[look="quiet"] {{ background: {c.sunken}; border: none; border-radius: {RADIUS_CARD}px; }}
 QFrame[look="problem"] {{ background: {c.bad_soft}; border: 1px solid {c.bad_line}; border-radius:
-{RADIUS_CARD}px; }} QFrame[look="waiting"] {{ background: {c.warn_soft}; border: none; border-radius:
 {RADIUS_CARD}px; }} QFrame[look="news"] {{ background: {c.accent_soft}; border: none; border-radius:
 {RADIUS_CARD}px; }} QFrame[look="rule"] {{ background: {c.line}; border: none; max-height: 1px; min-height:
 1px; }}

@@ -10,25 +10,26 @@ from app.ui.view.view import EnginePack, PackActivity
 
 def title(offer: Offered) -> str:
     """Returns what a pack is for, in a few words."""
-    kind, _, variant = offer.name.partition("_")
-    known = {
-        "cpu": tr("For the processor"),
-        "cuda": tr("For the NVIDIA card"),
-        "mlx": tr("For Apple Silicon"),
-        "llamacpp": tr("For the processor, with llama.cpp"),
-    }
-    return known.get(variant or kind) or known.get(kind) or offer.title or offer.name
+    return _known(offer)[0] or offer.title or offer.name
 
 
 def about(offer: Offered) -> str:
+    return _known(offer)[1]
+
+
+def _known(offer: Offered) -> tuple[str, str]:
+    """Returns title and description of a pack; empty for one of a newer version."""
     kind, _, variant = offer.name.partition("_")
     known = {
-        "cpu": tr("The smallest. Works on every computer."),
-        "cuda": tr("Many times faster on a graphics card. The largest download."),
-        "mlx": tr("Made for this kind of Mac, and the fastest there."),
-        "llamacpp": tr("Faster with bigger models."),
+        "cpu": (tr("For the processor"), tr("The smallest. Works on every computer.")),
+        "cuda": (
+            tr("For the NVIDIA card"),
+            tr("Many times faster on a graphics card. The largest download."),
+        ),
+        "mlx": (tr("For Apple Silicon"), tr("Made for this kind of Mac, and the fastest there.")),
+        "llamacpp": (tr("For the processor, with llama.cpp"), tr("Faster with bigger models.")),
     }
-    return known.get(variant or kind, "")
+    return known.get(variant or kind) or known.get(kind) or ("", "")
 
 
 def offers(pack: EnginePack, manage: bool) -> list[Offered]:

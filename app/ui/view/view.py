@@ -181,11 +181,7 @@ class NodeStatus(Enum):
     """The node ended and does not continue by itself; `problem` says why."""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    pass
-
-
-class Problem(Value, frozen=True):
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """An error as people see it: a title, what happened, and what to do."""
 
     title: str
@@ -193,7 +189,7 @@ class Problem(Value, frozen=True):
     remedy: str
 
 
-class Today(Value, frozen=True):
+class Today(msgspec.Struct, frozen=True, kw_only=True):
     """Counts since local midnight."""
 
     solved: int = 0
@@ -202,7 +198,7 @@ class Today(Value, frozen=True):
     learned: LearnedToday = LearnedToday()
 
 
-class ModelState(Value, frozen=True):
+class ModelState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one model: what its node does, and what it has learned. `round` is the current round,
     `safe_round` the last saved one."""
 

@@ -74,18 +74,14 @@ def reason(view: View, now: float) -> str:
 def ruling_sentence(ruling: Ruling, now: float) -> str:
     """Returns a ruling's sentence in the person's language; if only a newer node knows the reason, it may stay
     English."""
-    known, values = _reason(ruling), dict(ruling.values)
+    known, values = known_reason(ruling), dict(ruling.values)
     if ruling.until is not None and "until" in values:
         values["until"] = until(ruling.until, now)
     return tr(known.sentence, **values) if known is not None else translated(ruling.sentence)
 
 
-def known_reason(view: View) -> Reason | None:
+def known_reason(ruling: Ruling) -> Reason | None:
     """Returns the reason of the ruling; None if this window does not know it."""
-    return _reason(view.ruling) if view.ruling is not None else None
-
-
-def _reason(ruling: Ruling) -> Reason | None:
     return next((reason for reason in Reason if reason.value == ruling.reason), None)
 
 
@@ -207,11 +203,9 @@ def step_line(view: View) -> str:
 
 
 def device(view: View) -> str:
-    return on_device(view.engine.device) if view.engine is not None else ""
-
-
-def on_device(device: str) -> str:
-    return tr("on the processor") if device == "CPU" else tr("on the graphics card")
+    if view.engine is None:
+        return ""
+    return tr("on the processor") if view.engine.device == "CPU" else tr("on the graphics card")
 
 
 def why_device(view: View) -> str:
@@ -236,16 +230,10 @@ def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) or not sentence else sentence + "."
 
 
-def guess(family: str) -> tuple[float, str]:
-    """Returns (share, answer) of the guess that solves most of a family's puzzles (`Family.guess`); an empty
-    one for an unknown family."""
-    return FAMILIES[family].guess if family in FAMILIES else (0.0, "")
-
-
 def guessing_sentence(family: str) -> str:
     """Returns a sentence on how many of a family's puzzles one and the same guess solves; empty if they are
     less than a fifth."""
-    share, answer = guess(family)
+    share, answer = FAMILIES[family].guess if family in FAMILIES else (0.0, "")
     if not answer:
         return ""
     return tr("Always guessing {answer} solves {n} of 100 at most.", answer=tr(answer), n=number(100 * share))

@@ -77,5 +77,5 @@ class ModelStep(QWidget):
             self._actions.go("models")
             return
         if self._actions.choices["model"] != STARTER:
-            self._actions.models.choose(STARTER)
+            self._actions.use_model(STARTER)
         self._go_on()

@@ -59,7 +59,7 @@ class WelcomePanel(Card):
 
     def _learn(self, company: str) -> None:
         if company != INVITE:
-            self._actions.learn("alone" if company == ALONE else "others")
+            self._actions.node.learn("alone" if company == ALONE else "others")
 
 
 class IntroStep(QWidget):
@@ -159,6 +159,6 @@ class CompanyStep(QWidget):
             self._invite.setFocus()
 
     def _go(self) -> None:
-        company = str(self._options.value)
-        if company != INVITE or self._invite.join_entered(self._actions.join, self._actions.join_private):
+        company, node = str(self._options.value), self._actions.node
+        if company != INVITE or self._invite.join_entered(node.join, node.join_private):
             self._learn(company)

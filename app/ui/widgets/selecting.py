@@ -74,35 +74,22 @@ def one_tab_stop(group: QButtonGroup) -> None:
         one.setFocusPolicy(policy)
 
 
-class Segments(QGroupBox):
-    """A row of a few options, a group of radio buttons to screen readers. `chosen` emits the value."""
+class Choice(QGroupBox):
+    """Several options of which one is chosen; a group of radio buttons to screen readers. `chosen` emits the
+    value."""
 
     chosen = Signal(object)
 
-    def __init__(self, options: Sequence[tuple[object, str]], name: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.setProperty("look", "segments")
         self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self._values = [value for value, _ in options]
         self._group = QButtonGroup(self)
-        box = row(gap=2, margins=(2, 2, 2, 2))
-        for at, (_, text) in enumerate(options):
-            made = QPushButton(text)
-            made.setCheckable(True)
-            made.setAutoExclusive(True)  # one of several, also for screen readers
-            made.setProperty("look", "segment")
-            made.setCursor(Qt.CursorShape.PointingHandCursor)
-            self._group.addButton(made, at)
-            box.addWidget(made)
-        self.setLayout(box)
-        self._group.button(0).setChecked(True)
-        one_tab_stop(self._group)
+        self._values: list[object] = []
         self._group.idToggled.connect(self._toggled)
 
     @property
     def value(self) -> object:
-        return self._values[self._group.checkedId()]
+        return self._values[self._group.checkedId()] if self._group.checkedId() >= 0 else None
 
     def choose(self, value: object) -> None:
         """Shows this option as chosen, without emitting."""
@@ -110,10 +97,37 @@ class Segments(QGroupBox):
             self._group.button(self._values.index(value)).setChecked(True)
         one_tab_stop(self._group)
 
+    def _add(self, value: object, button: QAbstractButton) -> None:
+        """Adds an option; the first one is chosen until another is."""
+        self._values.append(value)
+        self._group.addButton(button, len(self._values) - 1)
+        if len(self._values) == 1:
+            button.setChecked(True)
+        one_tab_stop(self._group)
+
     def _toggled(self, at: int, on: bool) -> None:
         if on:
             one_tab_stop(self._group)
             self.chosen.emit(self._values[at])
+
+
+class Segments(Choice):
+    """A row of a few options."""
+
+    def __init__(self, options: Sequence[tuple[object, str]], name: str) -> None:
+        super().__init__(name)
+        self.setProperty("look", "segments")
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        box = row(gap=2, margins=(2, 2, 2, 2))
+        for value, text in options:
+            made = QPushButton(text)
+            made.setCheckable(True)
+            made.setAutoExclusive(True)  # one of several, also for screen readers
+            made.setProperty("look", "segment")
+            made.setCursor(Qt.CursorShape.PointingHandCursor)
+            self._add(value, made)
+            box.addWidget(made)
+        self.setLayout(box)
 
 
 class Picker(QComboBox):
@@ -190,34 +204,14 @@ class Option(Card):
         relook(self, "option-on" if on else "option")
 
 
-class OptionGroup(QGroupBox):
-    """A group of options of which one is chosen. `chosen` emits the value."""
-
-    chosen = Signal(object)
+class OptionGroup(Choice):
+    """A column of options."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self._group = QButtonGroup(self)
-        self._values: list[object] = []
+        super().__init__(name)
         self._column = column(gap=10)
         self.setLayout(self._column)
-        self._group.idToggled.connect(self._toggled)
-
-    @property
-    def value(self) -> object:
-        return self._values[self._group.checkedId()] if self._group.checkedId() >= 0 else None
 
     def add(self, value: object, option: Option) -> None:
-        """Adds an option; the first one is chosen until another is."""
-        self._values.append(value)
-        self._group.addButton(option.radio, len(self._values) - 1)
+        self._add(value, option.radio)
         self._column.addWidget(option)
-        if len(self._values) == 1:
-            option.radio.setChecked(True)
-        one_tab_stop(self._group)
-
-    def _toggled(self, at: int, on: bool) -> None:
-        if on:
-            one_tab_stop(self._group)
-            self.chosen.emit(self._values[at])

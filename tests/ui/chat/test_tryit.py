@@ -317,7 +317,7 @@ def test_the_first_minute(qtbot: QtBot, first: Overview, asked: list[object]) ->
     press(qtbot, page, "Continue")
     assert "Nothing leaves this computer." in texts(page)
     press(qtbot, page, "Start learning")
-    assert asked == [("learn", "alone")], "alone unless somebody chooses otherwise"
+    assert asked[-1] == ("learn", "alone"), "alone unless somebody chooses otherwise"
 
 
 def test_company_is_a_choice(qtbot: QtBot, first: Overview, asked: list[object]) -> None:
@@ -328,10 +328,10 @@ def test_company_is_a_choice(qtbot: QtBot, first: Overview, asked: list[object])
     press(qtbot, page, "Start learning")
     press(qtbot, page, "With an invite or six words")
     press(qtbot, page, "Start learning")
-    assert "There is no address here" in texts(page) and asked == [("learn", "others")]
+    assert "There is no address here" in texts(page) and asked[-1] == ("learn", "others")
     page._welcome._company._invite.setText("wss://example.org")
     press(qtbot, page, "Start learning")
-    assert asked == [("learn", "others"), ("join", "wss://example.org")]
+    assert asked[-2:] == [("learn", "others"), ("join", "wss://example.org")]
 
 
 @pytest.mark.parametrize(
@@ -363,5 +363,5 @@ def test_the_keyboard_alone_gets_through(qtbot: QtBot, first: Overview, asked: l
     qtbot.keyClick(page.window().focusWidget(), Qt.Key.Key_Down)
     assert options.value == "find"
     qtbot.keyClick(page._welcome._company._start, Qt.Key.Key_Space)
-    assert asked == [("learn", "others")]
+    assert asked[-1] == ("learn", "others")
     assert NodeStatus.NEW is View().state

@@ -4,7 +4,6 @@ when an engine is gone. The processes are made up here; tests/ui/screen/test_rea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from pytestqt.qtbot import QtBot
 
 from app.install.packs import place
 from app.install.packs.place import PackStatus
-from app.ui.frame.frame import Actions, EngineActions
-from app.ui.install.engine_control import EngineControl
+from app.ui.frame.frame import Actions
 from app.ui.overview.page import Overview
 from app.ui.privacy.page import shared_summary
 from app.ui.process.control import Control
+from app.ui.process.engine import EngineControl
 from app.ui.process.node import NodeProcess
 from app.ui.settings.page import SettingsPage
 from app.ui.view.settings import Choices
@@ -64,26 +63,15 @@ def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[bool]:
 
 
 @pytest.fixture
-def showing(opened: Callable[..., Any], asked: list[object]) -> Callable[..., Any]:
-    """Opens a page that notes what is asked concerning engines."""
-
-    def note(name: str) -> Callable[..., None]:
-        return lambda *what: asked.append((name, *what))
-
-    noted = EngineActions(**{name: note(name) for name in EngineActions.__dataclass_fields__})
-    return partial(opened, engine=noted)
-
-
-@pytest.fixture
 def packing(qtbot: QtBot, engine: list[bool], tmp_path: Path) -> tuple[EngineControl, Told, Told, Told]:
     made = [Told(), Told(), Told()]
     waiting = list(made)
     return EngineControl(tmp_path, lambda: waiting.pop(0)), *made  # type: ignore[arg-type, return-value]
 
 
-def test_who_learns_without_an_engine_is_offered_it(showing: Callable[..., Any], asked: list[object]) -> None:
+def test_who_learns_without_an_engine_is_offered_it(opened: Callable[..., Any], asked: list[object]) -> None:
     first = engine_views.first()
-    one = showing(Overview, View(pack=first["new"]))
+    one = opened(Overview, View(pack=first["new"]))
     shown(one)["Learn alone"].click()
     assert asked == [("learn", "alone")]
     one.show_view(engine_views.lacking(first["new"]))
@@ -97,47 +85,47 @@ def test_who_learns_without_an_engine_is_offered_it(showing: Callable[..., Any],
     assert "Resume installation" in shown(one) and "112.0 MB already here" in texts(one)
     one.show_view(engine_views.lacking(first["carried"]))
     shown(one)["Install the engine"].click()
-    assert asked[1:] == [("install", "cpu", ""), ("cancel",), ("install", "cpu", "/opt/shoal/packs")]
+    assert asked[1:] == [("install", "cpu", ""), "cancel", ("install", "cpu", "/opt/shoal/packs")]
 
 
-def test_a_checkout_knows_nothing_of_it(showing: Callable[..., Any], asked: list[object]) -> None:
-    one = showing(Overview)
+def test_a_checkout_knows_nothing_of_it(opened: Callable[..., Any], asked: list[object]) -> None:
+    one = opened(Overview)
     one.show_view(View())
     assert "engine" not in texts(one).casefold()
     shown(one)["Learn alone"].click()
     assert asked == [("learn", "alone")]
-    settings = showing(SettingsPage, View())
+    settings = opened(SettingsPage, View())
     assert settings._engine.isHidden()
 
 
 @pytest.mark.parametrize("trouble", engine_views.TROUBLES)
 def test_every_failure_has_its_sentence_and_a_way_on(
-    showing: Callable[..., Any],
+    opened: Callable[..., Any],
     asked: list[object],
     trouble: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SHOAL_PACKS", raising=False)
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/media/stick")
-    one = showing(Overview, engine_views.lacking(engine_views.first()[trouble]))
+    one = opened(Overview, engine_views.lacking(engine_views.first()[trouble]))
     said = texts(one)
     assert engine_views.TROUBLES[trouble] in said
     for name in ("Retry", "From a folder …"):
         shown(one)[name].click()
-    assert asked == [("retry",), ("install", "", "/media/stick")]
+    assert asked == ["retry", ("install", "", "/media/stick")]
 
 
 def test_an_engine_that_is_gone_or_broken_is_told_in_the_place_of_learning(
-    showing: Callable[..., Any], asked: list[object]
+    opened: Callable[..., Any], asked: list[object]
 ) -> None:
-    one, later = showing(Overview), engine_views.later()
+    one, later = opened(Overview), engine_views.later()
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["gone"]))
     assert "The engine is missing" in texts(one) and "Try again" not in shown(one)
     shown(one)["Reinstall the engine"].click()
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["broken"]))
     assert "doesn't work any more" in texts(one)
     shown(one)["Repair"].click()
-    assert asked == [("install", "cpu", ""), ("repair",)]
+    assert asked == [("install", "cpu", ""), "repair"]
     one.show_view(msgspec.structs.replace(views.failed(), pack=later["whole"]))
     assert "Try again" in shown(one), "another problem is shown as ever"
 
@@ -159,28 +147,27 @@ def test_other_processes_that_need_it_say_so(monkeypatch: pytest.MonkeyPatch, en
 
 
 def test_a_newer_engine_is_offered_once(
-    showing: Callable[..., Any], actions: Actions, asked: list[object]
+    opened: Callable[..., Any], actions: Actions, asked: list[object]
 ) -> None:
-    one, later = showing(Overview), engine_views.later()
+    one, later = opened(Overview), engine_views.later()
     view = msgspec.structs.replace(views.learning(), pack=later["newer"])
     one.show_view(view)
     assert "A newer engine is available: 0.2.0" in texts(one) and "296.9 MB" in texts(one)
     shown(one)["Install the engine"].click()
     shown(one)["Not now"].click()
-    assert asked == [("install", "cpu", ""), ("not_now", "0.2.0")]
-    actions.choices.remember_window(engine_not_now="0.2.0")
+    assert asked == [("install", "cpu", "")] and actions.choices.memory.engine_not_now == "0.2.0"
     one.show_view(view)
     assert "newer engine" not in texts(one)
 
 
-def test_settings_say_what_is_installed(showing: Callable[..., Any], asked: list[object]) -> None:
-    made = showing(SettingsPage, msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
+def test_settings_say_what_is_installed(opened: Callable[..., Any], asked: list[object]) -> None:
+    made = opened(SettingsPage, msgspec.structs.replace(views.learning(), pack=engine_views.later()["whole"]))
     said = texts(made._engine)
     assert "0.1.0  ·  Python 3.11  ·  1.1 GB" in said
     buttons = shown(made._engine)
     for name in ("Repair", "Install the engine"):
         buttons[name].click()
-    assert asked == [("repair",), ("install", "cuda", "")]
+    assert asked == ["repair", ("install", "cuda", "")]
     made._find.setText("repair")
     assert not made._engine.isHidden()
     made._find.setText("colours")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QCoreApplication, QTranslator
+from PySide6.QtCore import QCoreApplication
 
 from app.learning.placement import Placement
 from app.node import healing
@@ -28,15 +28,6 @@ UI = Path(__file__).parents[3] / "app" / "ui"
 sentences = cache(translating.sentences)
 PLACE = re.compile(r"\{(\w+)\}")
 ENGLISH = re.compile(r"\b(the|is|were|are|again|this|its|try|choose|computer|learns?|round|and)\b")
-
-
-@pytest.fixture
-def german(qapp: QCoreApplication) -> Iterator[None]:
-    translator = QTranslator()
-    assert translator.load(str(translating.FOLDER / "shoal_de.qm"))
-    qapp.installTranslator(translator)
-    yield
-    qapp.removeTranslator(translator)
 
 
 def test_the_window_knows_every_sentence_in_the_source() -> None:

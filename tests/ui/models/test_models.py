@@ -17,9 +17,8 @@ from urllib.request import Request, urlopen
 import msgspec
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save
 
@@ -27,12 +26,11 @@ from app.models.catalogue import entries
 from app.models.shelf import Shelf
 from app.node.data.library import ModelEntry
 from app.node.models.result import read
-from app.ui.frame.frame import ModelActions
-from app.ui.models.control import INTO_OLLAMA, ModelControl
 from app.ui.models.page import Models, ModelSection
 from app.ui.models.row import ModelRow
 from app.ui.process.control import Control
 from app.ui.process.job import Job
+from app.ui.process.models import INTO_OLLAMA, ModelControl
 from app.ui.process.node import NodeProcess
 from app.ui.shell.window import MainWindow
 from app.ui.view import model_words
@@ -42,25 +40,16 @@ from app.ui.widgets.pieces import Elided
 from tests.engines.hub import StandIn, serving
 from tests.node.models.test_result import learned, settings
 from tests.ui import views
-from tests.ui.drawing import press, shown, texts
+from tests.ui.drawing import dropped, press, shown, texts
 
 PATIENCE_MS = 240_000
 QWEN, LLAMA = "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.2-1B-Instruct"
 SMOL, SMALLER = "HuggingFaceTB/SmolLM2-360M-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 
-def asking(asked: list[object]) -> ModelActions:
-    def noted(what: str) -> object:
-        return lambda *values: asked.append((what, *values))
-
-    names = ["refresh", "get", "cancel", "retry", "remove", "choose", "add_folder", "export", "keep_token"]
-    names += ["back", "start_over", "learn"]
-    return ModelActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
-
-
 @pytest.fixture
-def page(opened: Callable[..., Models], asked: list[object]) -> Models:
-    return opened(Models, models=asking(asked))
+def page(opened: Callable[..., Models]) -> Models:
+    return opened(Models)
 
 
 def look(page: Models, holdings: Holdings | None) -> None:
@@ -72,7 +61,7 @@ def test_before_anybody_looked(page: Models, asked: list[object]) -> None:
     page.show_view(View())
     assert "Looking at what you have" in texts(page)
     page.enter()
-    assert asked == [("refresh",)]
+    assert asked == ["refresh"]
     look(page, Holdings(chosen="starter", problem="It cannot be read."))
     assert "It cannot be read." in texts(page) and "Looking" not in texts(page)
 
@@ -195,7 +184,7 @@ def test_what_goes_and_what_stays_is_said_before(qtbot: QtBot, page: Models, ask
     press(qtbot, page, "Learn with this: SmolLM2 135M")
     assert "its own history" in texts(page) and "switches over right away" in texts(page)
     press(qtbot, page._rows[SMALLER]._panel, "Learn with this")
-    assert asked == [("remove", SMALLER), ("get", SMOL), ("learn", SMALLER)]
+    assert asked == [("remove", SMALLER), ("get", SMOL), ("learn_with", SMALLER)]
     look(page, views.holdings(chosen=SMALLER, fetch=None, queue=()))
     assert not shown(page)["Delete: SmolLM2 135M"].isEnabled()
 
@@ -542,13 +531,12 @@ def test_a_result_is_saved_by_the_command_and_says_so(
 ) -> None:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     to, home, heard = tmp_path / "mine.json", tmp_path / "home", list[tuple[str, bool]]()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(to), ""))
     fetching = ModelControl(home, Choices(home))
     try:
         for expected, good in (("Nothing was learned yet", False), ("Saved: mine.json", True)):
             if good:
                 learned(home, (settings("--seed", "7"), 4))
-            fetching.result(lambda said, good: heard.append((said, good)))
+            fetching.result(to, lambda said, good: heard.append((said, good)))
             qtbot.waitUntil(lambda: heard[-1][0] != "Saving …", timeout=PATIENCE_MS)
             assert heard[-1][0].startswith(expected) and heard[-1][1] is good
         assert read(to).result.seeds == (7,)
@@ -571,24 +559,10 @@ def test_what_ollama_has_leaves_no_folder(qtbot: QtBot, tmp_path: Path) -> None:
         fetching.close()
 
 
-def dropped(window: QWidget, paths: list[Path]) -> bool:
-    """Whether the window takes these; they are let go over it if it does."""
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    at, copy = QPoint(200, 200), Qt.DropAction.CopyAction
-    press_, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(at, copy, data, press_, none)
-    enter.ignore()
-    QApplication.sendEvent(window, enter)
-    if enter.isAccepted():
-        QApplication.sendEvent(window, QDropEvent(QPointF(at), copy, data, press_, none))
-    return enter.isAccepted()
-
-
 def test_a_file_let_go_over_the_window_is_taken(
     opened: Callable[..., Any], asked: list[object], tmp_path: Path
 ) -> None:
-    window = opened(MainWindow, models=asking(asked))
+    window = opened(MainWindow)
     file, other, folder = tmp_path / "own.GGUF", tmp_path / "notes.pdf", tmp_path / "model"
     folder.mkdir()
     for one in (file, other, folder / "config.json"):

@@ -4,10 +4,8 @@ a node that learns, and what it quotes is on the screen."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
-import pytest
 from PySide6.QtCore import QLocale, QTranslator
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -41,19 +39,8 @@ def quotes(text: str) -> list[str]:
     return [" ".join(said.split()) for said in _QUOTED.findall(text)]
 
 
-@pytest.fixture
-def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
-    made = Desktop(qapp, tmp_path, "light")
-    made.open()
-    yield made
-    made.window.close_down()
-    made._close_all()
-    made.tray.hide()
-    made.window.hide()
-    made.window.deleteLater()
-
-
 def test_each_step_in_the_window_happens_as_it_is_written(desktop: Desktop, qtbot: QtBot) -> None:
+    desktop.open()
     window = desktop.window
     titles = {
         entry.text(): key for entry, key in zip(window._sidebar._group.buttons(), window._makers, strict=True)

@@ -18,14 +18,15 @@ from app.node.record.errors import BusyError
 from app.swarm.identity.identity import WORDS as N
 from app.swarm.identity.identity import Identity as Key
 from app.swarm.identity.storage import keep_plain
-from app.ui.frame.frame import IdentityActions
-from app.ui.settings.identity import WORDS, IdentityControl, IdentitySection, RestoreDialog
+from app.ui.process.identity import IdentityControl
+from app.ui.settings.identity import WORDS, IdentitySection, RestoreDialog
 from app.ui.settings.page import SettingsPage
 from app.ui.shell import login
 from app.ui.shell.desktop import Desktop
 from app.ui.view.view import Persona
 from tests.ui import views
 from tests.ui.drawing import shown, texts
+from tests.ui.pictures import Noted
 
 MINE = Key(bytes(range(32)))
 NOBODY = 30_000
@@ -47,26 +48,16 @@ def answer(monkeypatch: pytest.MonkeyPatch, role: QMessageBox.ButtonRole) -> lis
 
 
 @pytest.fixture
-def asked() -> list[object]:
-    return []
-
-
-@pytest.fixture
-def ask(asked: list[object]) -> IdentityActions:
+def ask(asked: list[object]) -> Any:
     def words(then: Callable[[str], None]) -> None:
         asked.append("words")
         then(views.WORDS)
 
-    return IdentityActions(
-        refresh=lambda: asked.append("refresh"),
-        words=words,
-        restore=lambda words: asked.append(("restore", words)),
-        renew=lambda: asked.append("renew"),
-    )
+    return Noted(asked, words=words)
 
 
 @pytest.fixture
-def section(qtbot: QtBot, ask: IdentityActions) -> IdentitySection:
+def section(qtbot: QtBot, ask: Any) -> IdentitySection:
     made = IdentitySection(ask)
     qtbot.addWidget(made)
     made.show_persona(views.personas()["keyring"])
@@ -128,7 +119,7 @@ def test_words_that_come_when_nobody_looks_are_not_texts(section: IdentitySectio
 
 
 def test_leaving_the_page_hides_them_and_a_search_finds_the_place(
-    opened: Callable[..., Any], ask: IdentityActions, asked: list[object]
+    opened: Callable[..., Any], ask: Any, asked: list[object]
 ) -> None:
     page = opened(SettingsPage, views.learning(persona=views.personas()["keyring"]), identity=ask)
     page.enter()

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -288,14 +287,6 @@ def test_every_setting_has_a_help_and_bears_a_damaged_file(tmp_path: Path) -> No
         choices.put("theme", "pink")
     (tmp_path / "window.json").write_text('{"theme": "pink", "probe_every": -4, "unknown": 1}')
     assert (Choices(tmp_path)["theme"], Choices(tmp_path)["probe_every"]) == ("system", 10)
-
-
-@pytest.fixture
-def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
-    made = Desktop(qapp, tmp_path, "light")
-    yield made
-    made.control.close()
-    made.window.deleteLater()
 
 
 def test_without_a_tray_closing_asks(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:

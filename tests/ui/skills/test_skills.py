@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -31,26 +30,13 @@ from app.ui.theme import Theme
 from app.ui.view.settings import Choices
 from app.ui.view.view import Holdings, NodeStatus, ServedDoor, View
 from app.ui.widgets.selecting import Picker, Switch
+from tests.ui.drawing import dropped
 
 TABLE = (
     "question,answer\n"
     + "".join(f"Mail {n}?,{'spam' if n % 4 else 'ham'}\n" for n in range(16))
     + "Mail 1?,ham\n"
 )
-
-
-def dropped(window: MainWindow, path: Path) -> None:
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(path))])
-    window.dropEvent(
-        QDropEvent(
-            QPointF(9, 9),
-            Qt.DropAction.CopyAction,
-            mime,
-            Qt.MouseButton.LeftButton,
-            Qt.KeyboardModifier.NoModifier,
-        )
-    )
 
 
 @pytest.fixture
@@ -187,7 +173,7 @@ def test_a_dropped_table_opens_skills(window: MainWindow, qtbot: QtBot, tmp_path
     file = tmp_path / "tables.txt"
     file.write_text(EXAMPLES["Times tables"])
     window.show_view(View(home=str(tmp_path)))
-    dropped(window, file)
+    assert dropped(window, [file])
     assert window.page == "skills"
     card = window._pages["skills"].own  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: card.preview.isVisible())

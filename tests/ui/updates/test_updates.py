@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.install.updates.asking import UpdateOffer
-from app.ui.frame.frame import UpdateActions
 from app.ui.install import updates
 from app.ui.install.updates import UpdateCard
 from app.ui.overview.page import Overview
@@ -21,21 +20,13 @@ from app.ui.settings.page import SettingsPage
 from app.ui.view.view import UpdateStage, UpdateView
 from tests.ui import views
 from tests.ui.drawing import shown, texts
+from tests.ui.pictures import Noted
 from tests.updates.scenes import OFFER, scenes
 
 
 @pytest.fixture
-def pressed() -> list[tuple[object, ...]]:
-    return []
-
-
-@pytest.fixture
-def ask(pressed: list[tuple[object, ...]]) -> UpdateActions:
-    def noted(what: str) -> Callable[..., None]:
-        return lambda *values: pressed.append((what, *values))
-
-    names = ("check", "cancel_check", "decide", "hide")
-    return UpdateActions(**{name: noted(name) for name in names})  # type: ignore[arg-type]
+def ask(asked: list[object]) -> Any:
+    return Noted(asked)
 
 
 EXPECTED = {
@@ -53,7 +44,7 @@ VERBS = {"Check now": "check", "Cancel": "cancel_check"}
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_state_says_what_is_and_what_can_be_done(
-    name: str, ask: UpdateActions, pressed: list[tuple[object, ...]], qtbot: QtBot
+    name: str, ask: Any, asked: list[object], qtbot: QtBot
 ) -> None:
     card = UpdateCard(ask)
     qtbot.addWidget(card)
@@ -63,13 +54,11 @@ def test_every_state_says_what_is_and_what_can_be_done(
     for one in card.findChildren(QPushButton):
         if one.isVisibleTo(card) and one.text() in VERBS:
             one.click()
-    assert sorted(pressed) == sorted((VERBS[text],) for text in wanted if text in VERBS)
+    assert sorted(asked) == sorted(VERBS[text] for text in wanted if text in VERBS)
 
 
-def test_the_overview_asks_once_and_tells_quietly(
-    opened: Callable[..., Any], asked: list[object], ask: UpdateActions, pressed: list[tuple[object, ...]]
-) -> None:
-    page = opened(Overview, updates=ask)
+def test_the_overview_asks_once_and_tells_quietly(opened: Callable[..., Any], asked: list[object]) -> None:
+    page = opened(Overview)
     fresh = UpdateView(version="0.1.0", stage=UpdateStage.IDLE, host="example.org", undecided=True)
     page.show_view(views.learning(update_view=fresh))
     assert not page._update.isVisible(), "alone, the answer would mean nothing"
@@ -88,21 +77,19 @@ def test_the_overview_asks_once_and_tells_quietly(
     assert "Version 0.2.0 is available" in texts(page._update) and "stays" in texts(page._update)
     shown(page._update)["See what is new"].click()
     shown(page._update)["Skip this one"].click()
-    assert pressed == [("decide", True), ("decide", False), ("hide", "0.2.0")] and asked == ["settings"]
+    assert asked == [("decide", True), ("decide", False), "settings", ("hide", "0.2.0")]
     page.show_view(views.learning(update_view=replaced(there, hidden="0.2.0")))
     assert not page._update.isVisible()
 
 
-def test_the_privacy_page_shows_the_request(
-    opened: Callable[..., Any], ask: UpdateActions, pressed: list[tuple[object, ...]]
-) -> None:
-    page = opened(Privacy, updates=ask)
+def test_the_privacy_page_shows_the_request(opened: Callable[..., Any], asked: list[object]) -> None:
+    page = opened(Privacy)
     page.show_view(views.learning(update_view=scenes()["newest"]))
     said = texts(page)
     assert "GET /shoal/shoal-release.json.sig HTTP/1.1" in said and "User-Agent: shoal" in said
     assert "Shoal asks example.org only when you press the button" in said
     page._updates._switch.click()
-    assert pressed == [("decide", True)]
+    assert asked == [("decide", True)]
     wanted = replaced(scenes()["newest"], wanted=True)
     page.show_view(views.learning(update_view=wanted))
     assert "never while it learns alone" in texts(page)
@@ -122,7 +109,7 @@ def test_settings_hold_the_card_with_its_switch(opened: Callable[..., Any]) -> N
     assert not page._updates.isVisible()
 
 
-def test_it_bears_whatever_a_list_may_hold(ask: UpdateActions, qtbot: QtBot) -> None:
+def test_it_bears_whatever_a_list_may_hold(ask: Any, qtbot: QtBot) -> None:
     card = UpdateCard(ask)
     qtbot.addWidget(card)
     card.resize(500, 400)
@@ -146,9 +133,7 @@ def replaced(one: Any, **fields: object) -> Any:
     return msgspec.structs.replace(one, **fields)
 
 
-def test_the_page_opens_in_the_browser(
-    ask: UpdateActions, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_opens_in_the_browser(ask: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     pages: list[str] = []
     monkeypatch.setattr(updates.QDesktopServices, "openUrl", lambda url: pages.append(url.toString()))
     card = UpdateCard(ask)

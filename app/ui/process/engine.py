@@ -42,7 +42,10 @@ class EngineControl(JobControl[EnginePack]):
         self._do(["repair"])
 
     def remove(self) -> None:
-        self._do(["remove", "--yes"])
+        """Removes the engine; a node would keep its files open."""
+        if self.state.doing is None:
+            self.resting.emit()
+            self._do(["remove", "--yes"])
 
     def retry(self) -> None:
         """Repeats the last failed action, from where it stopped."""

@@ -23,7 +23,6 @@ from app.ui.language.texts import percent, tr, translated
 from app.ui.process.job import Job, JobControl, MakeJob, decoded, updated_transfer
 from app.ui.view.settings import Choices
 from app.ui.view.view import Fetch, Holdings, ServedDoor
-from app.ui.widgets.saving import place_to_save
 
 NODE_ENDS_S = 20
 """Seconds for a node to end before its training data is changed."""
@@ -148,12 +147,9 @@ class ModelControl(JobControl[Holdings]):
         folder, command = (str(self._event.get(key, "")) for key in ("folder", "command"))
         self._change(said=export_message(folder, command), command="" if in_lm_studio(folder) else command)
 
-    def result(self, say: Callable[[str, bool], None]) -> None:
+    def result(self, to: Path, say: Callable[[str, bool], None]) -> None:
         """Saves a signed file of what the chosen model learned. `say` gets a sentence and whether it
         succeeded."""
-        to = place_to_save(None, tr("Save a result"), "shoal-result.json")
-        if to is None:
-            return
         if self._doer.running:
             say(tr("Shoal is busy with another file. Try again in a moment."), False)
             return
