@@ -164,13 +164,11 @@ class Sharing:
                 f"generation_batch_size to {size * (self._own + self._peers)}, or set peers=0."
             )
         found: list[tuple[Group, list[list[int]]]] = []
-        while len(found) < wanted and (more := self._sea.sample(wanted - len(found), answers=size)):
-            for group in more:
-                ids_G = [
-                    _ids(trainer, *answer) for answer in zip(group.completions, group.finished, strict=True)
-                ]
-                if all(0 < len(ids) <= trainer.max_completion_length for ids in ids_G):
-                    found.append((group, ids_G))
+        for group in self._sea.sample(wanted, answers=size) if wanted else ():
+            answers_G = zip(group.completions, group.finished, strict=True)
+            ids_G = [_ids(trainer, *answer) for answer in answers_G]
+            if all(0 < len(ids) <= trainer.max_completion_length for ids in ids_G):
+                found.append((group, ids_G))
         return found
 
     def _append(self, rows: dict[str, Any], group: Group, ids_G: list[list[int]]) -> None:

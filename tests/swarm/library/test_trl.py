@@ -85,7 +85,8 @@ def trainer(share: Sharing, folder: Path, steps: int = 2, **options: Any) -> GRP
     """A trainer whose batches have two questions."""
     args = GRPOConfig(
         output_dir=str(folder), max_steps=steps, num_generations=G, per_device_train_batch_size=G,
-        per_device_eval_batch_size=G, gradient_accumulation_steps=2, max_completion_length=24, learning_rate=1e-4,
+        per_device_eval_batch_size=G, gradient_accumulation_steps=2, max_completion_length=24,
+        learning_rate=1e-4,
         logging_steps=1, report_to=[], save_strategy="no", use_cpu=True, bf16=False,
     )  # fmt: skip
     made: dict[str, Any] = dict(
@@ -154,7 +155,7 @@ def test_evaluation_is_all_own_and_publishes_nothing(sea: FakeSea, tmp_path: Pat
 def test_an_answer_that_is_too_long_keeps_its_group_out(sea: FakeSea, tmp_path: Path) -> None:
     sea.waiting = [peers(1, wrong="9" * 200), peers(2)]
     share = Watched(sea, own=1, peers=1)
-    trainer(share, tmp_path, steps=1).train()
+    trainer(share, tmp_path, steps=2).train()
     assert sea.learned == [peers(2)]
 
 
