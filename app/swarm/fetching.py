@@ -114,6 +114,8 @@ class PeerFetcher:
         self._budget, self._refusable = (Bucket(BYTES_PER_MIN, BYTES_AT_ONCE, owes=True) for _ in range(2))
         self.resting = False
         """Whether fetching is paused because no rounds are played."""
+        self.otherwise: Sequence[WantedQuestions] = ()
+        """Tasks to ask the archive for while there is no own group yet."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
         """By family and level, latest last: whether the latest own group had a right answer."""
         self.received = self.accepted = 0
@@ -248,11 +250,12 @@ class PeerFetcher:
         """Returns the tasks to ask the archive for: those at which the latest own group failed, or all if none
         failed."""
         failed = [level for level, solved in self._solved.items() if not solved]
-        return [
+        own = [
             WantedQuestions(family=family, level=level)
             for family, level in failed or self._solved
             if family in self.families
         ]
+        return own or list(self.otherwise)
 
     def _note_peer(self, group: GroupRecord) -> None:
         before, family = self.peers.pop(group.key, None), group.coordinates.family

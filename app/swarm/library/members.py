@@ -30,6 +30,7 @@ from app.swarm.invite.invite import Invite
 from app.swarm.library.records import Group, Status
 from app.swarm.membership import Membership
 from app.swarm.wire.limits import MAX_SAMPLE_GROUPS, RELAY_FILE, STALE_AFTER_S
+from app.swarm.wire.protocol import WantedQuestions
 
 WANTED = 8
 """Groups of others that are kept ready until a sample has said how many it takes."""
@@ -114,6 +115,8 @@ class SeaMember(Membership):
         self.buffer.wanted = lambda one: one.coordinates.family in chosen and len(one.completions_G) >= least
         if self._fetcher is not None:
             self._fetcher.families, self._fetcher.external = self._asked_for, min(count, MAX_SAMPLE_GROUPS)
+            tasks = [WantedQuestions(family=one, level=level) for level in (0, 1) for one in self.families]
+            self._fetcher.otherwise = tasks[:MAX_SAMPLE_GROUPS]
         return self.buffer.count_ready(RECIPE)
 
     def take(self, count: int, rng: Random) -> list[GroupRecord]:

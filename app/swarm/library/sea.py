@@ -61,11 +61,12 @@ class Sea:
         self._round = time.time_ns()
         self._publishing = threading.Lock()
         with _one_sentence():
-            archived = isinstance(where, Path) or Path(where).exists()
+            path = Path(where).expanduser()
+            archived = isinstance(where, Path) or path.suffix == ".jsonl" or path.exists()
             invite = None if archived else invite_from_text(str(where))
             self._sandbox = Sandbox()
         self._member: SeaMember = (
-            ArchiveMember(home, self._sandbox, Path(where).expanduser())
+            ArchiveMember(home, self._sandbox, path)
             if invite is None
             else RelayMember(home, self._sandbox, invite)
         )
@@ -93,6 +94,7 @@ class Sea:
         """Returns `count` questions of these families (None: all), each as likely, at this `level` (0 is the
         easiest). Never one on which models are measured. Without `seed` they are new at each call; with one,
         the same home gives the same questions, and another home others: no two labs answer the same."""
+        self._check_open()
         with _one_sentence():
             wanted = curriculum.start(dict.fromkeys(families or FAMILIES, level))
             identity = self._member.identity
@@ -119,6 +121,7 @@ class Sea:
         finished: Sequence[bool] | None = None,
     ) -> list[float]:
         """Returns 1.0 or 0.0 for each of several answers to one question, as `check` does."""
+        self._check_open()
         with _one_sentence():
             ended = tuple(finished) if finished is not None else (True,) * len(texts)
             record = GroupRecord(
@@ -133,6 +136,7 @@ class Sea:
         """Publishes own groups: scores them here, and stores those that may go out until a relay has them, also
         over a restart of this program. Whatever rewards the groups bring are ignored. Others can read what goes
         out. Blocks only while it scores."""
+        self._check_open()
         left_out: Counter[str] = Counter()
         scored: list[GroupRecord] = []
         with self._publishing, _one_sentence():
@@ -248,13 +252,16 @@ class Sea:
 
     def _call(self, job: Callable[[], T]) -> T:
         """Runs a short job in the loop's thread. Raises SeaError once the sea is closed."""
-        if not self._thread.is_alive():
-            raise SeaError("This sea is closed: join again.")
+        self._check_open()
 
         async def run() -> T:
             return job()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def _check_open(self) -> None:
+        if not self._thread.is_alive():
+            raise SeaError("This sea is closed: join again.")
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
