@@ -44,8 +44,8 @@ class Sharing:
     """Joins one trainer to a `Sea`.
 
     Of every `own` + `peers` questions of a batch, `peers` are replaced by peers' groups, as far as those have
-    come; 0 only publishes. `positives_only`: wrong answers of peers still count in their group's mean reward,
-    but get no gradient. Raises SeaError for other numbers."""
+    come; 0 only publishes, and an archive only gives. `positives_only`: wrong answers of peers still count in
+    their group's mean reward, but get no gradient. Raises SeaError for other numbers."""
 
     def __init__(self, sea: Sea, own: int = 4, peers: int = 4, positives_only: bool = False) -> None:
         if own < 1 or peers < 0:
@@ -143,7 +143,7 @@ class Sharing:
                     )
                 )
         if self._publishing:
-            stored = self._sea.publish(mixed).stored
+            stored = self._sea.publish(mixed).stored if self._sea.status().name else 0  # an archive has no name
             self._trainer._metrics["train"]["swarm/published"].append(stored)
         return rewards
 

@@ -17,9 +17,14 @@ from app.swarm.library.records import Group, Published, Question, SeaError
 
 pytest.importorskip("trl", reason="needs TRL: ./shoal setup --bench installs it")
 
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from app.swarm.library import join
 from app.swarm.library.trl import NEVER_CALLED, Sharing, mixed_part
+from tests.swarm.library.test_sea import PATIENCE_S, answered, archived, until
+from tests.swarm.relays import Relay
+from tests.swarm.relays import group as strangers_group
 
 STARTER = Path(__file__).parents[3] / "resources" / "starter"
 G = 4
@@ -51,6 +56,9 @@ class FakeSea:
         given, self.waiting = self.waiting[:count], self.waiting[count:]
         return given
 
+    def status(self) -> Any:
+        return SimpleNamespace(name="me")
+
     def learned_from(self, groups: list[Group]) -> None:
         self.learned += groups
 
@@ -81,11 +89,11 @@ def peers(seed: int = 5, wrong: str = "#0") -> Group:
     )  # fmt: skip
 
 
-def trainer(share: Sharing, folder: Path, steps: int = 2, **options: Any) -> GRPOTrainer:
+def trainer(share: Sharing, folder: Path, steps: int = 2, size: int = G, **options: Any) -> GRPOTrainer:
     """A trainer whose batches have two questions."""
     args = GRPOConfig(
-        output_dir=str(folder), max_steps=steps, num_generations=G, per_device_train_batch_size=G,
-        per_device_eval_batch_size=G, gradient_accumulation_steps=2, max_completion_length=24,
+        output_dir=str(folder), max_steps=steps, num_generations=size, per_device_train_batch_size=size,
+        per_device_eval_batch_size=size, gradient_accumulation_steps=2, max_completion_length=24,
         learning_rate=1e-4,
         logging_steps=1, report_to=[], save_strategy="no", use_cpu=True, bf16=False,
     )  # fmt: skip
@@ -200,3 +208,39 @@ def test_prompts_of_others_get_no_reward_here(sea: FakeSea, tmp_path: Path) -> N
     share, stranger = Sharing(sea, own=1, peers=1), Sharing(sea)
     with pytest.raises(SeaError, match="None of these prompts"):
         trainer(share, tmp_path, train_dataset=stranger.dataset(["gcd"], 4)).train()
+
+
+def test_groups_that_lie_never_reach_a_batch(tmp_path: Path) -> None:
+    with join(archived(tmp_path), home=tmp_path / "none") as archive:
+        share = Watched(archive, own=1, peers=1)
+        trainer(share, tmp_path, steps=3, size=2, train_dataset=share.dataset(["gcd"], 8)).train()
+        refused = archive.status().refused
+    assert {"false-rewards", "wrong-shape", "other-version", "look-alike"} <= set(refused)
+    came = [one["coordinates"][-1] for one in share.batches if one["author"][-1]]
+    assert came == [msgspec.structs.asdict(strangers_group(99).coordinates)]
+
+
+@pytest.mark.long
+def test_training_goes_on_while_the_relay_is_gone_and_nothing_is_lost(tmp_path: Path) -> None:
+    relay = Relay("--state", str(tmp_path / "relay"))
+    relay.start()
+
+    class Killing(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+            if state.global_step == 2:
+                relay.kill()
+                until(lambda: not sea.status().connected, "the relay is gone")
+
+    with join(relay.url, home=tmp_path / "a") as sea, join(relay.url, home=tmp_path / "b") as other:
+        asked = other.questions(2, families=["gcd"])
+        other.publish([answered(one, answers=G) for one in asked])
+        sea.sample(1, answers=G)
+        until(lambda: sea.status().ready, "a group of the other is here")
+        share = Watched(sea, own=1, peers=1)
+        trainer(share, tmp_path / "out", steps=6, callbacks=[share.callback, Killing()]).train()
+        assert len(share.batches) == 6 and sum(map(bool, share.batches[0]["author"])) == G
+        stored = sea.status().published
+        relay.start()
+        until(lambda: sea.status().waiting == 0 and sea.status().acknowledged == stored, "all went out")
+        assert stored and other.sample(1, answers=G, wait_s=PATIENCE_S)
+    relay.kill()

@@ -36,9 +36,10 @@ def test_each_repetition_of_a_row_gets_one_answer_of_the_group() -> None:
     (row,) = peer_rows([group("<end>#1"), group("9" * 99)], tokenizer, longest=32)
     rollout = {"prompt_length": 160, "response_length": 32, "multi_turn": {"tool_config_path": None}}
     config: Any = OmegaConf.create({"actor_rollout_ref": {"rollout": rollout}, "data": {}})
-    loop = PeerLoop(DictConfigWrap(config), None, tokenizer, None, RLHFDataset, DictConfigWrap(config.data))
 
     async def repeated() -> list[Any]:
+        wrapped = DictConfigWrap(config), DictConfigWrap(config.data)
+        loop = PeerLoop(wrapped[0], None, tokenizer, None, RLHFDataset, wrapped[1])
         asked = dict(raw_prompt=row["prompt"], extra_info=row["extra_info"])
         return [await loop.run({}, priority=at, **asked) for at in range(3, 6)]
 
