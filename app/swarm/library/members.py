@@ -245,7 +245,12 @@ class ArchiveMember(SeaMember):
         self.sentence = f"{len(self._lines)} groups of {self._path.name} are being checked."
         await super().start()
 
+    def _stay_alone(self, why: str) -> None:
+        self.sentence, self.finished = why, True
+
     async def _share(self) -> None:
+        if self.finished:
+            await asyncio.Event().wait()
         checking = archive.check_groups(self._lines, self._sandbox, (), self._now_ms())
         while some := await asyncio.to_thread(lambda: list(islice(checking, _AT_ONCE))):
             self._received += len(some)

@@ -64,6 +64,8 @@ class Sea:
             path = Path(where).expanduser()
             archived = isinstance(where, Path) or path.suffix == ".jsonl" or path.exists()
             invite = None if archived else invite_from_text(str(where))
+            if invite is not None and invite.room is not None:
+                raise SeaError("That invite is for a class, which only Shoal itself can join.")
             self._sandbox = Sandbox()
         self._member: SeaMember = (
             ArchiveMember(home, self._sandbox, path)
@@ -86,7 +88,7 @@ class Sea:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(FLUSH_S if kind is None else FLUSH_ALONE_S)
 
     def questions(
         self, count: int, families: Sequence[str] | None = None, *, level: int = 0, seed: int | None = None

@@ -18,7 +18,7 @@ from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import SwarmView
-from app.node.round.round import mixed_groups
+from app.node.round.mixing import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encode_group, read_groups
 from app.sapo.groups import GroupRecord

@@ -17,6 +17,7 @@ import pytest
 from app.sapo.questions import QUESTIONS_VERSION, Coordinates, draw, generate
 from app.sapo.seeds import PROBE_SEEDS
 from app.swarm.identity.identity import Identity
+from app.swarm.identity.storage import public_identity
 from app.swarm.intake.archive import ArchivedGroup, write
 from app.swarm.library import Group, Question, Sea, SeaError, join
 from app.swarm.library.sea import _cut
@@ -45,14 +46,23 @@ def answered(question: Question, right: int = 2, answers: int = 6) -> Group:
 
 
 @pytest.fixture(scope="module")
-def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
-    relay = Relay("--state", str(tmp_path_factory.mktemp("relay")))
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this file's relay."""
+    return tmp_path_factory.mktemp("relay")
+
+
+@pytest.fixture(scope="module")
+def relay(state: Path) -> Iterator[Relay]:
+    relay = Relay("--state", str(state))
     relay.start()
     yield relay
     relay.kill()
 
 
-def test_two_trainers_learn_from_each_other_also_when_the_relay_was_gone(relay: Relay, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_two_trainers_learn_from_each_other_also_when_the_relay_was_gone(
+    relay: Relay, state: Path, tmp_path: Path
+) -> None:
     with (
         join(relay.url, name="our lab", home=tmp_path / "a") as sea,
         join(relay.url, home=tmp_path / "b") as other,
@@ -86,6 +96,9 @@ def test_two_trainers_learn_from_each_other_also_when_the_relay_was_gone(relay: 
         assert sorted(row["author"] for row in other.table()) == [sea.status().name] * 7
     with pytest.raises(SeaError, match="closed"):
         sea.questions(1)
+    assert public_identity(tmp_path / "a").kept == "plain"  # in a file, whatever keyring there is
+    with join(state) as day:
+        assert {one.coordinates for one in day.sample(9)} == {one.coordinates for one in (*first, *more)}
 
 
 def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
@@ -121,6 +134,7 @@ def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
             lambda: sea.sample(1, answers=1),
             lambda: sea.sample(1, families=["none"]),
             lambda: sea.check({"family": "gcd"}, "#1"),
+            lambda: Group(coordinates=at, completions="#1"),  # type: ignore[arg-type]
             lambda: join(relay.url, home=tmp_path),  # one program at a time
         ):
             with pytest.raises(SeaError) as error:
@@ -212,7 +226,7 @@ def test_an_archive_is_read_through_the_same_checks_and_becomes_a_table(tmp_path
             sea.export(tmp_path / "day.csv")
         exported(sea, tmp_path / "day.parquet", row)
     assert not (tmp_path / "none").exists()
-    for wrong in (tmp_path / "nowhere.jsonl", tmp_path, "http://example.org", "ws:/one.slash"):
+    for wrong in (tmp_path / "nowhere.jsonl", tmp_path, "shoal://join/ws/127.0.0.1:9?room=class", "ws:/a"):
         with pytest.raises(SeaError):
             join(wrong, home=tmp_path / "none")
 
