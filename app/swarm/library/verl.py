@@ -33,7 +33,6 @@ def peer_rows(groups: Iterable[Group], tokenizer: Any, longest: int) -> list[dic
         ]
         if not all(0 < len(ids) <= longest for ids in ids_G):
             continue
-        peer = {"author": group.author, "coordinates": msgspec.structs.asdict(group.coordinates)}
         rows.append(
             {
                 "agent_name": AGENT,
@@ -41,7 +40,12 @@ def peer_rows(groups: Iterable[Group], tokenizer: Any, longest: int) -> list[dic
                 "prompt": group.messages,
                 "ability": group.coordinates.family,
                 "reward_model": {"style": "rule", "ground_truth": ""},
-                "extra_info": {"response_ids": ids_G, "rewards": list(group.rewards), **peer},
+                "extra_info": {
+                    "response_ids": ids_G,
+                    "rewards": list(group.rewards),
+                    "author": group.author,
+                    "coordinates": msgspec.structs.asdict(group.coordinates),
+                },
             }
         )
     return rows
