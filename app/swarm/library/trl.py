@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import torch
-from datasets import Dataset
 from torch.nn.utils.rnn import pad_sequence
 from transformers import TrainerCallback
 
@@ -32,6 +31,8 @@ from app.swarm.library.records import Group, SeaError, as_coordinates
 from app.swarm.wire.limits import MAX_COMPLETIONS
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from app.swarm.library.sea import Sea
 
 NEVER_CALLED = (
@@ -66,6 +67,8 @@ class Sharing:
         `prompt` (chat messages) and `coordinates`. Questions on which models are measured are never among them.
         `rollout` knows a question again only in the process that drew it. `level`, `seed`: as in
         `Sea.questions`. Raises SeaError."""
+        from datasets import Dataset
+
         questions = self._sea.questions(rows, families, level=level, seed=seed)
         for one in questions:
             self._coordinates[one.text] = msgspec.structs.asdict(one.coordinates)
@@ -165,8 +168,7 @@ class Sharing:
             )
         found: list[tuple[Group, list[list[int]]]] = []
         for group in self._sea.sample(wanted, answers=size) if wanted else ():
-            answers_G = zip(group.completions, group.finished, strict=True)
-            ids_G = [_ids(trainer, *answer) for answer in answers_G]
+            ids_G = group.tokens(_tokenizer(trainer))
             if all(0 < len(ids) <= trainer.max_completion_length for ids in ids_G):
                 found.append((group, ids_G))
         return found
@@ -224,7 +226,7 @@ def _generated(trainer: Any, prompts: list[Any], size: int) -> dict[str, Any]:
     prompt_ids, images, fields = trainer._tokenize_prompts(prompts)
     sizes = (size,) if "num_generations" in signature(trainer._generate_single_turn).parameters else ()
     completion_ids, logprobs = trainer._generate_single_turn(prompt_ids, images, fields, *sizes)[:2]
-    ends = _ends(trainer)
+    ends = getattr(trainer, "eos_token_ids", None) or [_tokenizer(trainer).eos_token_id]
     finished = [bool(ids) and ids[-1] in ends for ids in completion_ids]
     return {
         "prompt_ids": list(prompt_ids),
@@ -232,16 +234,6 @@ def _generated(trainer: Any, prompts: list[Any], size: int) -> dict[str, Any]:
         "logprobs": logprobs,
         "finished": finished,
     }
-
-
-def _ids(trainer: Any, text: str, finished: bool) -> list[int]:
-    """Returns a peer's answer as tokens. What looks like a special token in it is plain text."""
-    ids = _tokenizer(trainer)(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-    return [*ids, _ends(trainer)[0]] if finished else list(ids)
-
-
-def _ends(trainer: Any) -> list[int]:
-    return getattr(trainer, "eos_token_ids", None) or [_tokenizer(trainer).eos_token_id]
 
 
 def _tokenizer(trainer: Any) -> Any:

@@ -26,11 +26,7 @@ def peer_rows(groups: Iterable[Group], tokenizer: Any, longest: int) -> list[dic
     tokens (`rollout.response_length`), are left out."""
     rows = []
     for group in groups:
-        ids_G = [
-            tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-            + [tokenizer.eos_token_id] * ended
-            for text, ended in zip(group.completions, group.finished, strict=True)
-        ]
+        ids_G = group.tokens(tokenizer)
         if not all(0 < len(ids) <= longest for ids in ids_G):
             continue
         rows.append(

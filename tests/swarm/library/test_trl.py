@@ -93,7 +93,7 @@ def trainer(share: Sharing, folder: Path, steps: int = 2, size: int = G, **optio
     """A trainer whose batches have two questions."""
     args = GRPOConfig(
         output_dir=str(folder), max_steps=steps, num_generations=size, per_device_train_batch_size=size,
-        per_device_eval_batch_size=size, gradient_accumulation_steps=2, max_completion_length=24,
+        per_device_eval_batch_size=size, gradient_accumulation_steps=2, max_completion_length=48,
         learning_rate=1e-4,
         logging_steps=1, report_to=[], save_strategy="no", use_cpu=True, bf16=False,
     )  # fmt: skip
