@@ -71,6 +71,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the rewards differ; without that a group carries no gradient."""
         return informative(self.rewards)
 
+    def tokens(self, tokenizer: Any) -> list[list[int]]:
+        """Returns a sampled group's answers as ids of a Hugging Face tokenizer, with its end mark behind those
+        that ended by themselves. What looks like a special token is plain text, so no peer ends a chat."""
+        texts = tokenizer(list(self.completions), add_special_tokens=False, split_special_tokens=True)
+        ended = zip(texts["input_ids"], self.finished, strict=True)
+        return [[*ids, tokenizer.eos_token_id] if finished else list(ids) for ids, finished in ended]
+
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
     """What became of published groups: `stored` wait for a relay or are on their way, the others were
