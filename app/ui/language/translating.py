@@ -64,7 +64,7 @@ _UNSEEN = {
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/common/signing.py": "a fault in the source",
     **dict.fromkeys(
-        (f"app/swarm/library/{one}.py" for one in ("export", "members", "records", "sea")),
+        (f"app/swarm/library/{one}.py" for one in ("export", "members", "records", "sea", "trl", "verl")),
         "for those who program with it",
     ),
 }
