@@ -16,6 +16,10 @@ PACK_FILE = "shoal-pack.json"
 """A file that marks the Python environment of an installed app's engine pack."""
 
 
+LIBRARY = __name__.startswith("shoal_swarm.")
+"""Whether this is a copy in the library for other trainers (packaging/library), which pip installs."""
+
+
 def packed() -> bool:
     """Returns whether this Python is that of an engine pack."""
     return (Path(sys.prefix) / PACK_FILE).exists()
@@ -23,7 +27,7 @@ def packed() -> bool:
 
 def installed() -> bool:
     """Returns whether this is an installed app, running its own Python or that of its engine pack."""
-    return bool(getattr(sys, "frozen", False)) or packed()
+    return LIBRARY or bool(getattr(sys, "frozen", False)) or packed()
 
 
 def short_command() -> str:
@@ -42,6 +46,8 @@ def command(words: str = "") -> str:
 def repair_phrase(engine: str = "", note: str = "") -> str:
     """Returns a phrase that says how to repair an engine, for the middle of a sentence; `note` is appended if
     the set-up repairs it."""
+    if LIBRARY:
+        return "install shoal-swarm and its requirements again, with pip"
     if installed():
         return f"repair the engine in Shoal's window, or with {command('pack repair')}"
     return f"run {command(f'setup --engine {engine}' if engine else 'setup')}{note}"

@@ -5,11 +5,12 @@ file that draws counts as one skipped test, with the command that installs what 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from app.common.process.surroundings import child_environment
 from app.sapo.scoring.sandbox import Sandbox
@@ -18,10 +19,14 @@ from tests.without_qt import LACKING, NO_QT
 
 FOLDER = Path(__file__).parent
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("same")
 """Generated examples are the same in every run, so that a run fails for what was changed and not by the draw
 or the load of the computer. `./shoal test --hypothesis-profile=default` looks for new ones."""
+
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Compiled once, not by every worker and in every process that a test starts, also where the system says so."""
 
 os.environ.update(child_environment())
 """Processes that tests start see what they see under `./shoal test`, however these tests were started."""
@@ -32,18 +37,8 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 SLOW = (
-    "ui/screen",
-    "e2e",
-    "cli",
-    "bench",
-    "relay",
-    "node",
-    "engines",
-    "lab",
-    "swarm",
-    "packs",
-    "updates",
-    "launcher",
+    *("ui/screen", "e2e", "cli", "bench", "relay", "node", "engines", "lab", "swarm", "packs", "updates"),
+    *("launcher", "ui", "sapo"),
 )
 """Folders whose files are run first: no long file is left for the end, when the other processes are done."""
 
@@ -64,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
-pytest_plugins = [] if NO_QT else ["pytestqt.plugin"]
+pytest_plugins = ["tests.ending", *([] if NO_QT else ["pytestqt.plugin"])]
 os.environ["PYTEST_QT_API"] = "pyside6"
 
 

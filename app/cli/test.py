@@ -43,7 +43,7 @@ def workers() -> int:
 def distribution(arguments: list[str], count: int) -> list[str]:
     """Returns the pytest options that spread the tests over `count` processes; none if the arguments set these
     themselves or need the terminal. A file's tests stay together because they share costly fixtures; files run
-    in the order of tests/conftest.py, slow ones first."""
+    in the order of tests/conftest.py, slow ones first. A worker that crashes ends the run (tests/ending.py)."""
     words = {argument.split("=")[0] for argument in arguments}
     chosen = any(argument.startswith("-n") for argument in arguments) or words & {
         "--numprocesses",
@@ -51,5 +51,5 @@ def distribution(arguments: list[str], count: int) -> list[str]:
         "-p",
     }
     needs_terminal = words & {"-s", "--capture", "--pdb", "--trace", "--collect-only", "--co"}
-    spread = ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder"]
+    spread = ["-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
     return [] if count < 2 or chosen or needs_terminal else spread

@@ -117,7 +117,8 @@ def learn(
         asked_P = probe_questions(levels, items, sandbox.questions)
         for number in range(rounds + 1):
             if number > 0:
-                questions_P = own_questions(state, identity, number, own.groups, sandbox.questions)
+                asked = state.questions(own.groups)
+                questions_P = own_questions(state, identity, number, asked, sandbox.questions)
                 sampling = seeds.sampling_seed(identity, number, "own")
                 groups, scored_P = answered(engine, sandbox, questions_P, G, own.max_tokens, sampling)
                 order = Random(seeds.sampling_seed(identity, number, "steps"))

@@ -36,7 +36,8 @@ from app.node.record.settings import Settings
 from app.node.record.state import NodeState
 from app.node.round import placing
 from app.node.round.peers import NodeSwarm
-from app.node.round.round import RoundTools, TriedFamily
+from app.node.round.round import TriedFamily
+from app.node.round.tools import RoundTools
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
 from app.sapo.curriculum import MIN_ANSWERS

@@ -22,7 +22,7 @@ from app.node.history import checkpoint
 from app.node.record.records import Probe, Round
 from app.node.record.settings import Settings
 from app.node.record.state import NodeState
-from app.node.round.round import max_answer_tokens
+from app.node.round.tools import max_answer_tokens
 from app.node.trainer.link import TrainerLink
 from app.sapo import curriculum
 from app.sapo.families import FAMILIES

@@ -19,7 +19,8 @@ from app.node.record.records import Probe
 from app.node.record.state import NodeState
 from app.node.round import skills
 from app.node.round.keeping import DiskPatience, save_again
-from app.node.round.round import PlayedRound, RoundTools
+from app.node.round.round import PlayedRound
+from app.node.round.tools import RoundTools
 from app.node.trainer.link import TrainerLink
 from app.sapo.questions import QuestionPrompt
 from app.skills.skill import Skill, learned_sentence

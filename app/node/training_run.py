@@ -50,8 +50,9 @@ from app.node.round import language
 from app.node.round.keeping import DiskPatience, save_round
 from app.node.round.peers import NodeSwarm
 from app.node.round.probing import FIRST_STEP, UNTRAINED_STEP, is_probe_due, probe
-from app.node.round.round import PlayedRound, RoundTools, play_round
+from app.node.round.round import PlayedRound, play_round
 from app.node.round.teaching import recover_language, teach
+from app.node.round.tools import RoundTools
 from app.node.round.watch import EventFanout, SnapshotWriter
 from app.node.skill_training import SkillTraining
 from app.node.supervisor import Supervisor

@@ -7,6 +7,7 @@ reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from random import Random
 
 import msgspec
@@ -22,6 +23,9 @@ REVIEW_PERCENT = 40
 """Percent of questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
 """A full window with fewer answers than this (tiny groups) changes nothing."""
+MASTERED_SHARE, MASTERED_ROUNDS, REHEARSAL = 0.9, 4, 0.25
+"""A family is mastered when this share of its answers was right in its last rounds. Nearly all of its groups
+teach nothing then, so it gets this share of the questions that others get, and a round has fewer questions."""
 
 
 class FamilyTally(msgspec.Struct, frozen=True):
@@ -46,6 +50,14 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
         answered = sum(tally.answered for tally in self.window)
         return sum(tally.solved for tally in self.window) / answered if answered else None
 
+    @property
+    def weight(self) -> float:
+        """How many of its questions a round asks, beside a family that is not mastered."""
+        last = self.window[-MASTERED_ROUNDS:]
+        right, answered = sum(tally.solved for tally in last), sum(tally.answered for tally in last)
+        mastered = len(last) == MASTERED_ROUNDS and right >= MASTERED_SHARE * answered
+        return REHEARSAL if mastered else 1.0
+
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
     """The active families, in the order they were given."""
@@ -55,6 +67,16 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def levels(self) -> dict[str, int]:
         return {progress.family: progress.level for progress in self.families}
+
+    def questions(self, count: int) -> int:
+        """Number of questions of a round that has `count` while nothing is mastered.
+
+        >>> new = FamilyProgress(family="gcd", level=0)
+        >>> done = FamilyProgress(family="lcm", level=0, window=(FamilyTally(15, 16),) * 4)
+        >>> [Curriculum(families=some).questions(8) for some in ((new,), (new, done), (done,))]
+        [8, 5, 2]
+        """
+        return ceil(count * sum(one.weight for one in self.families) / len(self.families))
 
 
 def start(levels: Mapping[str, int]) -> Curriculum:
@@ -74,12 +96,14 @@ def start(levels: Mapping[str, int]) -> Curriculum:
 
 
 def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
-    """Draws one family, all equally likely, and a level. Called for each question of a round, so with
-    replacement as in SAPO (arXiv 2509.08721, section 4).
+    """Draws one family, all equally likely but for mastered ones, and a level. Called for each question of a
+    round, so with replacement as in SAPO (arXiv 2509.08721, section 4).
 
     The level is the family's current one or, in REVIEW_PERCENT of draws once it has climbed, a lower one.
     """
-    progress = rng.choice(curriculum.families)
+    weights = [one.weight for one in curriculum.families]
+    even = len({*weights}) == 1
+    progress = rng.choice(curriculum.families) if even else rng.choices(curriculum.families, weights)[0]
     if progress.level > progress.first and rng.randrange(100) < REVIEW_PERCENT:
         return progress.family, rng.randrange(progress.first, progress.level)
     return progress.family, progress.level

@@ -2,4 +2,5 @@
 groups.
 
 All received data is checked, and every invalid message is refused for one reason (`Refused`). Nothing here
-depends on engines, windows or rounds. PROTOCOL.md describes the wire for other clients."""
+depends on engines, windows or rounds. `membership` is what a node and the `library` for other trainers share.
+PROTOCOL.md describes the wire for other clients."""

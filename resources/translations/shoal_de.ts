@@ -6591,10 +6591,6 @@ answer: a*b</translation>
    <translation>ihre Lehrkraft sieht den erfundenen Namen deines Modells, was es kann und ob es lernt, und darf es pausieren.</translation>
   </message>
   <message>
-   <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
-   <translation>Das Teilen hielt wegen eines Fehlers in Shoal an ({name}).</translation>
-  </message>
-  <message>
    <source>Sharing waits for your system's keyring:</source>
    <translation>Das Teilen wartet auf den Schlüsselbund deines Systems:</translation>
   </message>
@@ -7865,6 +7861,10 @@ answer: a*b</translation>
   <message>
    <source>ask the operator for a new one.</source>
    <translation>Frag den Betreiber nach einer neuen.</translation>
+  </message>
+  <message>
+   <source>Sharing stopped because of a mistake in Shoal ({name}).</source>
+   <translation>Das Teilen hielt wegen eines Fehlers in Shoal an ({name}).</translation>
   </message>
   <message>
    <source>Memory ran short:</source>
@@ -9261,6 +9261,10 @@ answer: a*b</translation>
   <message>
    <source>move the data folder</source>
    <translation>verschieb den Datenordner</translation>
+  </message>
+  <message>
+   <source>install shoal-swarm and its requirements again, with pip</source>
+   <translation>installiere shoal-swarm und was dazugehört noch einmal mit pip</translation>
   </message>
   <message>
    <source>repair the engine in Shoal's window, or with {command}</source>

@@ -242,10 +242,7 @@ def test_a_mirror_that_only_uv_knows_is_pips_too(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("said", "named"),
     [
-        (
-            "HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded",
-            "pypi.org",
-        ),
+        ("HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded", "pypi.org"),
         ("error sending request for url (http://ada:secret@mirror.example:81/simple/)", "mirror.example:81"),
         ("Network is unreachable", "the package server"),
     ],

@@ -4,14 +4,7 @@ from random import Random
 
 import msgspec
 
-from app.learning.brake import (
-    LEAST_SHARE,
-    ROUNDS_ALONE,
-    WINDOW_ROUNDS,
-    PeerBrake,
-    after_round,
-    start_cooldown,
-)
+from app.learning.brake import LEAST_SHARE, ROUNDS_ALONE, WINDOW_ROUNDS, PeerBrake, after_round, start_cooldown
 from app.sapo.groups import GroupRecord
 from app.sapo.questions import Coordinates
 

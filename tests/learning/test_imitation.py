@@ -14,6 +14,7 @@ from app.learning.imitation import (
     MAX_ANSWERS,
     MIN_ANSWERS,
     PATIENCE,
+    PER_STEP,
     FamilyAnswers,
     FamilyTaught,
     Judged,
@@ -21,8 +22,13 @@ from app.learning.imitation import (
     after_teaching,
     deal_rows,
     families_with_answers,
+    rehearsed,
 )
+from app.learning.round_weights import OwnTokens
+from app.node.round.imitating import ImitatedRows
 from app.sapo.groups import GroupRecord
+from app.sapo.questions import Coordinates
+from engines.contract import Completion, TokenSequence
 from tests.learning.test_teachable import author
 
 
@@ -98,3 +104,28 @@ def test_only_answers_that_are_new_tell_how_near_a_family_is() -> None:
     assert after_teaching(again, 0, new, [4.0] * 8).nats.mean < 8.0, "mostly of the last rounds"
     assert after_teaching(again, 1, new, [9.0] * 8).count == 8, "another level begins anew"
     assert msgspec.json.decode(msgspec.json.encode(again), type=FamilyTaught) == again
+
+
+def own(rewards_G: tuple[int, ...], prompt: int) -> OwnTokens:
+    scored = GroupRecord(
+        coordinates=Coordinates(family="gcd", level=0, seed=prompt, index=0),
+        completions_G=("#1",) * len(rewards_G),
+        finished_G=(True,) * len(rewards_G),
+        model="m",
+        rewards_G=rewards_G,
+    )
+    completions = [
+        Completion(tokens_T=[prompt, place], logprobs_T=[-1.0, -1.0], finished=True, text="#1")
+        for place, _ in enumerate(rewards_G)
+    ]
+    return OwnTokens(scored, [prompt], completions)
+
+
+def test_own_answers_of_groups_without_contrast_are_rehearsed_one_in_some_steps() -> None:
+    kept = rehearsed([own((1, 1, 1), 7), own((1, 0, 1), 8), own((1, 1, 1), 9)])
+
+    assert [one.completion_T for one in kept] == [[7, 0], [9, 0], [7, 1], [9, 1], [7, 2], [9, 2]]
+    peers = [TokenSequence(prompt_T=[1], completion_T=[1])] * (3 * PER_STEP)
+    steps = ImitatedRows(sequences=peers, own=kept[:2]).batches
+    assert [len(step.rows_S) - PER_STEP for step in steps] == [1, 1, 0]
+    assert ImitatedRows(own=kept).batches == []

@@ -18,7 +18,8 @@ from app.lab.rounds.experiment import Experiment
 from app.learning.choosing import PeerRecords
 from app.learning.questions import own_questions
 from app.node.record.state import NodeState
-from app.node.round.round import RoundTools, play_round, score
+from app.node.round.round import play_round
+from app.node.round.tools import RoundTools, score
 from app.node.trainer.messages import GroupTokens, PeerTexts, Sampled
 from app.sapo import curriculum, seeds
 from app.sapo.asking import messages

@@ -25,11 +25,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("config.json", deep(100_000)),
-        ("chat_template.jinja", "{% include 'other' %}"),
-    ],
+    ("name", "content"), [("config.json", deep(100_000)), ("chat_template.jinja", "{% include 'other' %}")]
 )
 def test_the_command_says_it_and_ends(model: Path, tmp_path: Path, name: str, content: str) -> None:
     broken = shutil.copytree(model, tmp_path / "broken")

@@ -20,7 +20,8 @@ from app.node.data.home import identity, lock_data_folder, model_folder, model_m
 from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.records import questions_mark
-from app.node.round.round import shuffled, take_steps
+from app.node.round.round import shuffled
+from app.node.round.steps import take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord

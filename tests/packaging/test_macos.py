@@ -29,11 +29,7 @@ def rooms() -> Iterator[SimpleNamespace]:
     from macos import layout, package, signing
 
     yield SimpleNamespace(
-        bundle=bundle,
-        BuildError=bundle.BuildError,
-        layout=layout,
-        package=package,
-        signing=signing,
+        bundle=bundle, BuildError=bundle.BuildError, layout=layout, package=package, signing=signing
     )
     sys.path.remove(str(ROOT / "packaging"))
 

@@ -13,9 +13,9 @@ import pytest
 
 from app.common.job import JobEvent, Progress
 from app.common.rate import RetryLimit
-from app.install import InstallError
 from app.install.packs import offered, place
 from app.install.packs.installing import PackInstaller
+from tests.packs.test_install import refused
 from tests.packs.wheels import KEYS, Host, plain, signed, wheel, write_out
 
 ROOT = Path(__file__).parents[2]
@@ -25,14 +25,6 @@ MB = 2**20
 
 def installer(root: Path, tell: Callable[[JobEvent], None] = lambda _: None) -> PackInstaller:
     return PackInstaller(root, tell, QUICK, wait_s=120.0)
-
-
-def refused(doing: Callable[[], object]) -> str:
-    with pytest.raises(InstallError) as caught:
-        doing()
-    said = str(caught.value)
-    assert said.endswith(".") and "\n" not in said
-    return said
 
 
 def test_a_login_page_is_not_taken_for_a_pack(host: Host, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.install import InstallError
 from app.install.packs import manifest, place
 from app.install.packs.manifest import PackManifest
-from tests.packs.wheels import KEY, KEYS, encoded, plain, signed, wheel, with_uv
+from tests.packs.wheels import KEY, KEYS, encoded, plain, signed, with_uv
 
 
 def refused(content: object, keys: tuple[str, ...] = KEYS, key: nacl.signing.SigningKey = KEY) -> str:
@@ -64,7 +64,6 @@ HOSTILE: list[dict[str, Any]] = [
     {"imports": ["os; import evil"]},
     {"imports": ["-c"]},
     {"wheels": []},
-    {"wheels": plain(dict([wheel("shoal_small")]))["wheels"][:1]},  # no uv
     {"mirrors": ["ftp://example.org/"]},
     {"mirrors": ["file:///etc"]},
     {"mirrors": ["https://name:secret@example.org/"]},
@@ -98,6 +97,11 @@ HOSTILE_WHEELS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("changed", HOSTILE)
 def test_nothing_hostile_passes_even_when_signed(files: dict[str, bytes], changed: dict[str, Any]) -> None:
     assert "can't be understood" in refused(plain(files, **changed))
+
+
+def test_a_pack_without_uv_is_refused(files: dict[str, bytes]) -> None:
+    rows = [row for row in plain(files)["wheels"] if row["name"] != "uv"]
+    assert "can't be understood" in refused(plain(files, wheels=rows))
 
 
 @pytest.mark.parametrize("changed", HOSTILE_WHEELS)

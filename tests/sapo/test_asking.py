@@ -6,15 +6,7 @@ from random import Random
 
 import pytest
 
-from app.sapo.asking import (
-    BRIEF,
-    MAX_ANSWER,
-    TAGGED,
-    Example,
-    extract_answer,
-    extract_leniently,
-    messages,
-)
+from app.sapo.asking import BRIEF, MAX_ANSWER, TAGGED, Example, extract_answer, extract_leniently, messages
 from app.sapo.reading.expression import has_false_equation
 
 

@@ -76,12 +76,7 @@ NUMBERS = (
     *("count_primes", "simple_geometry", "coin_flip", "power_function", "gsm_symbolic"),
     *("aiw", "number_sorting", "number_filtering"),
 )
-LETTERS = (
-    "spell_backward",
-    "word_sorting",
-    "word_sequence_reversal",
-    "palindrome_generation",
-)
+LETTERS = ("spell_backward", "word_sorting", "word_sequence_reversal", "palindrome_generation")
 BY_SIGHT: dict[str, Callable[[Question], str]] = {
     **dict.fromkeys(NUMBERS, lambda one: numbers(one.text)),
     **dict.fromkeys(LETTERS, lambda one: letters(one.text)),

@@ -97,7 +97,7 @@ def library_items(family: str, level: int, count: int) -> Iterator[Entry]:
 def test_a_thinned_solution_is_rarer_and_the_text_alone_says_which_items_stay(family: str, level: int) -> None:
     record = FAMILIES[family]
     kept: dict[str, dict[str, bool]] = {}
-    for entry in filter(record.sound, library_items(family, level, 700)):
+    for entry in filter(record.sound, library_items(family, level, 400)):
         stays = record.accepts(level, entry)
         assert stays == record.accepts(level, {**entry, "question": f" {entry['question']}\n"})
         kept.setdefault((record.sort or record.solution)(entry), {})[entry["question"].strip()] = stays
@@ -137,12 +137,12 @@ def test_items_are_questions_with_a_short_solution(family: str, level: int) -> N
 
 @spread(1)
 def test_no_constant_answer_and_no_shortcut_pays(family: str, level: int) -> None:
-    questions, tried, _ = generate_questions(family, level, 500)
+    questions, tried, _ = generate_questions(family, level, 250)
     assert len(questions) >= tried / 8, "few of the library's items are questions"
-    # Two standard errors of 500 questions: the bench shows the figure itself.
-    assert best_constant(FAMILIES[family], questions)[0] <= FAMILIES[family].guess_rate + 0.035
+    # Two standard errors of 250 questions: the bench shows the figure itself.
+    assert best_constant(FAMILIES[family], questions)[0] <= FAMILIES[family].guess_rate + 0.05
     share, name = best_shortcut(FAMILIES[family], questions)
-    assert share <= max(MAX_SHORTCUT_SHARE, FAMILIES[family].guess_rate) + 0.04, name
+    assert share <= max(MAX_SHORTCUT_SHARE, FAMILIES[family].guess_rate) + 0.055, name
 
 
 @pytest.mark.long

@@ -52,9 +52,7 @@ def test_purposes_are_independent() -> None:
 def test_seeds_are_the_same_in_another_process_and_forever() -> None:
     line = "from app.sapo import seeds; print(seeds.training_seed(b'node', 7, 3))"
     other = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
-    assert other.stdout.split() == [
-        str(seeds.training_seed(b"node", 7, 3)),
-    ]
+    assert other.stdout.split() == [str(seeds.training_seed(b"node", 7, 3))]
     assert seeds.training_seed(b"node", 7, 3) == PINNED  # a change would make every node repeat its questions
 
 

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from app.sapo.groups import informative
 from app.sapo.recipes import RECIPES, Recipe
-from app.sapo.weighing import (
-    TrainGroup,
-    WeighError,
-    deal_minibatches,
-    minibatch_count,
-    running_logprob,
-    weigh,
-)
+from app.sapo.weighing import TrainGroup, WeighError, deal_minibatches, minibatch_count, running_logprob, weigh
 
 FAITHFUL, DEFAULT = RECIPES["faithful"], RECIPES["default"]
 

@@ -16,8 +16,6 @@ from app.swarm.wire.body import Envelope, body_id
 SWARM = "example-swarm"
 NOW_MS = 1_800_000_000_000
 ANN, BOB = Identity(bytes(range(32))), Identity(bytes(range(1, 33)))
-SMALL_ORDER = "01" + "00" * 31
-"""A public key of order one: OpenSSL takes `small order, zeros` as its signature of anything."""
 
 
 @cache

@@ -20,9 +20,10 @@ from app.node.history import history
 from app.node.models.survey import STARTER_ABOUT
 from app.node.record.reasons import EFFORTS, Dial, Reason
 from app.node.record.records import GroupRow, LogEntry, Probe, Round, Run
-from app.node.record.snapshot import Peer, Ruling, SwarmView
+from app.node.record.snapshot import Ruling, SwarmView
 from app.node.rules.preferences import DEFAULTS
 from app.sapo.questions import Coordinates
+from app.swarm.client.status import Peer
 from app.swarm.identity.identity import node_name
 from app.swarm.wire.limits import LoggedMessage
 from app.ui.chat.page import TryIt

@@ -118,36 +118,12 @@ def test_the_request_says_nothing_about_this_computer(tmp_path: Path) -> None:
         assert one.asked[2:] == one.asked[:2], "it cannot tell the second question from the first"
 
 
-class Proxy(threading.Thread):
-    """Answers whatever is asked with the same."""
-
-    def __init__(self, answer: bytes) -> None:
-        super().__init__(daemon=True)
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.answer = answer
-        self.seen: list[bytes] = []
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def run(self) -> None:
-        while True:
-            try:
-                one, _ = self.socket.accept()
-            except OSError:
-                return
-            with one:
-                self.seen.append(one.recv(65536).split(b"\r\n")[0])
-                one.sendall(self.answer)
-
-
 def test_a_proxy_that_wants_a_login_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy = Proxy(
-        b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    )
-    proxy.start()
-    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-    with pytest.raises(InstallError, match="asks for a name and a password"):
-        ask(tmp_path, trust("https://shoal.invalid/x.json"), NOW, QUICK)
-    proxy.socket.close()
+    answer = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    with serving_raw(answer) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(InstallError, match="asks for a name and a password"):
+            ask(tmp_path, trust("https://shoal.invalid/x.json"), NOW, QUICK)
 
 
 def test_a_redirect_to_another_host_is_followed_and_believed_no_more(host: Host, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from app.node.record.settings import COMPLETIONS, Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import skills
-from app.node.round.round import PlayedRound, RoundTools, play_round
+from app.node.round.round import PlayedRound, play_round
+from app.node.round.tools import RoundTools
 from app.node.trainer import messages
 from app.node.trainer.link import TrainerLink
 from app.node.trainer.process import DutyCycle, reply_to

@@ -9,6 +9,7 @@ import msgspec
 from app.common.text import rounded_duration
 from app.node.record.reasons import Effort
 from app.node.record.records import GroupRow, Probe, Round
+from app.swarm.client.status import Peer
 from app.swarm.wire.limits import LoggedMessage
 from engines.contract import EngineInfo
 
@@ -65,23 +66,6 @@ class FamilyView(msgspec.Struct, frozen=True, kw_only=True):
     practised: float | None = None
     learned_from: tuple[str, ...] = ()
     """Names of the peers whose answers opened this family."""
-
-
-class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer whose groups passed the checks in this run. `seen_at` and `since`: Unix time."""
-
-    name: str
-    model: str = ""
-    seen_at: float | None = None
-    groups: int = 0
-    families: tuple[str, ...] = ()
-    """Families of its latest groups, at most six, latest last."""
-    learned: int = 0
-    """Number of its groups that rounds of this run trained on."""
-    unused: str = ""
-    """Why that is 0: a sentence."""
-    since: float | None = None
-    """Creation time of the first group by this peer that arrived in this run."""
 
 
 class SwarmView(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,13 +35,17 @@ class ImitatedRows:
     answers: Sequence[PeerAnswer] = ()
     sequences: Sequence[TokenSequence] = ()
     places: Sequence[tuple[str, int]] = ()
+    own: Sequence[TokenSequence] = ()
+    """Own right answers that are rehearsed with them, spread over the steps."""
 
     @property
     def batches(self) -> list[Batch]:
-        return [
-            imitation_batch(self.sequences[first : first + PER_STEP], RATE)
-            for first in range(0, len(self.sequences), PER_STEP)
+        steps = [
+            [*self.sequences[first : first + PER_STEP]] for first in range(0, len(self.sequences), PER_STEP)
         ]
+        for place, sequence in enumerate(self.own if steps else ()):
+            steps[place * len(steps) // len(self.own)].append(sequence)
+        return [imitation_batch(step, RATE) for step in steps]
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ class ImitatedRows:
         self, before: Mapping[str, FamilyTaught], nats_BS: Sequence[Sequence[float]]
     ) -> dict[str, FamilyTaught]:
         """Returns what is known of each family after these steps. `nats_BS`: of the rows of each step taken, of
-        which those after the answers (small talk) are ignored."""
+        which those after the answers (own ones, small talk) are ignored."""
         nats = [
             found
             for step, nats_S in enumerate(nats_BS)
@@ -88,9 +92,10 @@ async def rows_to_imitate(
     rows: int,
     before: Mapping[str, FamilyTaught],
     draws: Random,
+    own: Sequence[TokenSequence] = (),
 ) -> ImitatedRows:
     """Returns at most `rows` answers of those `offered`, mixed, in this model's tokens; those that are too long
-    for it are left out. Raises TrainerDied."""
+    for it are left out. `own`: answers that are rehearsed with them. Raises TrainerDied."""
     dealt = deal_rows(rows, offered, before, draws)
     chosen = [
         ((one.family, one.level), answer)
@@ -113,6 +118,7 @@ async def rows_to_imitate(
         answers=[answer for _, answer, _ in fitting],
         sequences=[sequence for *_, sequence in fitting],
         places=[place for place, *_ in fitting],
+        own=own,
     )
 
 

@@ -21,7 +21,7 @@ from app.learning.placement import FamilyTrial, OwnExample, Placement, Rewards
 from app.learning.placement_questions import FamilyQuestions
 from app.learning.questions import own_questions
 from app.node.record.snapshot import Phase
-from app.node.round.round import RoundTools, prompts_at_once, score
+from app.node.round.tools import RoundTools, prompts_at_once, score
 from app.sapo import curriculum, seeds
 from app.sapo.asking import TAGGED, Example, Messages, Way, extract_answer, messages, shows_work
 from app.sapo.families import FAMILIES

@@ -14,7 +14,7 @@ from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round.round import RoundTools, max_answer_tokens, prompts_at_once, score
+from app.node.round.tools import RoundTools, max_answer_tokens, prompts_at_once, score
 from app.sapo import probe as held_out
 from app.sapo import seeds
 from app.sapo.asking import extract_leniently, messages, shows_work

@@ -19,16 +19,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Protocol
 
 import msgspec
 
-from app.learning.choosing import with_own_wrong_answers
-from app.learning.imitation import ROWS_PER_QUESTION, FamilyAnswers
+from app.learning.imitation import ROWS_PER_QUESTION, rehearsed
 from app.learning.language import IMITATION_RETENTION, ROUND_RETENTION
 from app.learning.placement import opens
 from app.learning.questions import own_questions, update_curriculum
@@ -38,115 +36,24 @@ from app.learning.round_weights import (
     WeighedGroups,
     WeighedRound,
     weigh_round,
-    with_tokens,
 )
 from app.node.record.settings import Settings
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
 from app.node.round.imitating import NOTHING_IMITATED, ImitatedRows, interleaved, rows_to_imitate
-from app.node.round.peers import YOU, NodeSwarm
-from app.node.trainer.link import TrainerLink
+from app.node.round.mixing import NO_PEER_GROUPS, MixedGroups, mix_in_peers
+from app.node.round.steps import StepsTaken, take_steps
+from app.node.round.tools import RoundTools, max_answer_tokens, prompts_at_once, score
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import curriculum, seeds
 from app.sapo.asking import match_answer_mark, messages
 from app.sapo.families import FAMILIES
-from app.sapo.groups import GroupRecord, is_single_right_answer
+from app.sapo.groups import GroupRecord
 from app.sapo.questions import QuestionError, QuestionPrompt
-from app.sapo.recipes import RECIPES, Recipe
-from app.sapo.scoring.sandbox import Sandbox, score_group
+from app.sapo.recipes import RECIPES
 from app.sapo.sets.question_set import is_owners_set
-from engines.contract import Batch, Completion, EngineError, EngineInfo, StepStats
-
-
-@dataclass(frozen=True)
-class StepsTaken:
-    """The combined result of a round's steps, None if there were none. `refusal`: a phrase to follow "Round n"
-    if the engine refused a step."""
-
-    stats: StepStats | None
-    steps: int
-    refusal: str | None = None
-    nats_BS: Sequence[Sequence[float]] = ()
-    """Nats of the rows of each step, before it."""
-
-
-async def take_steps(
-    link: TrainerLink,
-    batches: Sequence[Batch],
-    tell: Callable[[int, int], None],
-    enough: Callable[[Sequence[float]], bool] = lambda losses: False,
-) -> StepsTaken:
-    """Takes the steps in order until `enough(losses so far)` is true; `tell` gets the number done and the
-    total. If the engine refuses a step (non-finite loss), the adapter is unchanged and the remaining steps are
-    skipped. Raises TrainerDied."""
-    done: list[StepStats] = []
-    try:
-        for batch in batches:
-            tell(len(done), len(batches))
-            done.append(await link.step(batch))
-            if enough([one.loss for one in done]):
-                break
-    except EngineError as error:
-        what = f"ended after {len(done)} of {len(batches)} steps" if done else "brought no step"
-        return StepsTaken(combined_stats(done), len(done), f"{what}: {error}", [one.nats_S for one in done])
-    return StepsTaken(combined_stats(done), len(done), nats_BS=[one.nats_S for one in done])
-
-
-def combined_stats(stats: Sequence[StepStats]) -> StepStats | None:
-    """Combines the statistics of several steps: work is summed; loss and gradient norm are means over steps;
-    per-token figures are means over tokens.
-
-    >>> one = StepStats(loss=1.0, grad_norm=2.0, rows=8, tokens=10, micro_batches=1, seconds=0.5, mismatch=0.1)
-    >>> other = StepStats(loss=3.0, grad_norm=4.0, rows=4, tokens=30, micro_batches=1, seconds=0.5)
-    >>> both = combined_stats([one, other])
-    >>> both.loss, both.grad_norm, both.rows, both.tokens, both.seconds, both.mismatch, both.capped
-    (2.0, 3.0, 12, 40, 1.0, 0.1, None)
-    """
-    if len(stats) < 2:
-        return stats[0] if stats else None
-    return StepStats(
-        loss=sum(step.loss for step in stats) / len(stats),
-        grad_norm=sum(step.grad_norm for step in stats) / len(stats),
-        rows=sum(step.rows for step in stats),
-        tokens=sum(step.tokens for step in stats),
-        micro_batches=sum(step.micro_batches for step in stats),
-        seconds=sum(step.seconds for step in stats),
-        mismatch=_per_token([(step.mismatch, step.tokens) for step in stats]),
-        capped=_per_token([(step.capped, step.tokens) for step in stats]),
-    )
-
-
-def _per_token(values: Sequence[tuple[float | None, int]]) -> float | None:
-    known = [(value, tokens) for value, tokens in values if value is not None and tokens]
-    return sum(value * tokens for value, tokens in known) / sum(t for _, t in known) if known else None
-
-
-class ProgressReport(Protocol):
-    """Tells the views the current phase, and how many of its completions are done."""
-
-    def __call__(self, phase: Phase, done: int = 0, total: int = 0) -> None: ...
-
-
-@dataclass(frozen=True)
-class RoundTools:
-    """Everything a round needs. `peers` is None if the node trains alone."""
-
-    link: TrainerLink
-    engine: EngineInfo
-    sandbox: Sandbox
-    settings: Settings
-    identity: bytes
-    report: ProgressReport
-    peers: NodeSwarm | None = None
-    remembered: Sequence[language.RememberedTalk] = ()
-    """Small talk that the steps keep as likely as before training."""
-    owner_P: Sequence[GroupRecord] = ()
-    """The owner's own answers that may be trained on in this round."""
-    offered: Sequence[FamilyAnswers] = ()
-    """Peers' answers that may be imitated in this round."""
-    trying: tuple[str, int] | None = None
-    """A waiting family that is asked one question, and its level."""
+from engines.contract import Completion, EngineError, StepStats
 
 
 @dataclass(frozen=True)
@@ -161,20 +68,6 @@ class TriedFamily:
     @property
     def opens(self) -> bool:
         return opens(self.scored.rewards_G, self.elsewhere_G)
-
-
-@dataclass(frozen=True)
-class MixedGroups:
-    """Peer groups that fit, as tokens of this node's model."""
-
-    groups_P: list[GroupRecord]
-    read_P: list[GroupRecord]
-    """The same with the tokens to train on; a person's is combined with own answers."""
-    unfit: int = 0
-    """Groups left out because a completion or the prompt is too long for this model."""
-
-
-NO_PEER_GROUPS = MixedGroups(groups_P=[], read_P=[])
 
 
 @dataclass(frozen=True)
@@ -284,7 +177,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     own_P = [
         OwnTokens(*own) for own in zip(scored_P, sampled.prompts_PT, sampled.groups_PG, keys_P, strict=True)
     ]
-    imitated = await _imitated(tools, before)
+    imitated = await _imitated(tools, before, own_P)
     taught: WeighedRound[NodeState] = weigh_round(
         recipe,
         before,
@@ -341,7 +234,7 @@ def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPromp
     """Returns the round's own questions, and two of the waiting family that is tried, the first to be asked;
     none if it has no two. Blocks."""
     settings, identity, number = tools.settings, tools.identity, before.round + 1
-    count = before.groups or _groups(before, settings)
+    count = before.curriculum.questions(before.groups or _groups(before, settings))
     make = partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels)))
     questions_P = own_questions(before.curriculum, identity, number, count, make)
     spare_P: list[QuestionPrompt] = []
@@ -372,9 +265,9 @@ async def _try_family(
     return TriedFamily(question=spare_P[0], scored=scored, elsewhere_G=elsewhere.rewards_G)
 
 
-async def _imitated(tools: RoundTools, before: NodeState) -> ImitatedRows:
-    """Returns peers' answers to imitate in the round after `before`: none while the brake holds, or under the
-    control."""
+async def _imitated(tools: RoundTools, before: NodeState, own_P: Sequence[OwnTokens]) -> ImitatedRows:
+    """Returns peers' answers to imitate in the round after `before`, which has these own groups: none while the
+    brake holds, or under the control."""
     settings, number = tools.settings, before.round + 1
     if not tools.offered or before.vigil.alone or settings.shuffled_rewards:
         return NOTHING_IMITATED
@@ -386,6 +279,7 @@ async def _imitated(tools: RoundTools, before: NodeState) -> ImitatedRows:
         int(ROWS_PER_QUESTION * (before.groups or settings.groups) * before.vigil.share),
         before.imitated,
         Random(seeds.sampling_seed(tools.identity, number, "imitated")),
+        rehearsed(own_P),
     )
 
 
@@ -401,11 +295,6 @@ def shuffled(scored: GroupRecord, seed: int) -> GroupRecord:
     for at, reward in zip(finished, dealt, strict=True):
         rewards_G[at] = reward
     return msgspec.structs.replace(scored, rewards_G=tuple(rewards_G))
-
-
-def max_answer_tokens(state: NodeState, settings: Settings) -> int:
-    """Returns the maximum number of tokens of an answer."""
-    return state.max_tokens or state.way.token_limit(settings.max_tokens)
 
 
 async def _keys(
@@ -442,98 +331,3 @@ def _as_completion(text: str, reading: GroupTokens | None) -> Completion | None:
         return None
     tokens_T, logprobs_T = reading.sequences_G[0].completion_T, reading.logprobs_GT[0]
     return Completion(tokens_T=tokens_T, logprobs_T=logprobs_T, finished=True, text=text)
-
-
-async def mix_in_peers(tools: RoundTools, recipe: Recipe, before: NodeState) -> tuple[MixedGroups, str | None]:
-    """Returns peer groups for the round after `before`, read by the trainer, and a reason if the engine refused
-    them. A node without a swarm gets only its owner's groups."""
-    groups_P = [] if before.vigil.alone else list(tools.owner_P)
-    if tools.peers is not None and tools.settings.external and not before.vigil.alone:
-        rng = Random(seeds.sampling_seed(tools.identity, before.round + 1, "mix"))
-        groups_P += tools.peers.buffer.take_groups(recipe, tools.settings.external, rng)
-    try:
-        completed_P = await _completed(tools, before, groups_P)
-        if not completed_P:
-            return NO_PEER_GROUPS, None
-        readings_P = await tools.link.read(
-            [
-                PeerTexts(
-                    prompt=messages(group.question, before.way),
-                    completions_G=whole.completions_G,
-                    finished_G=whole.finished_G,
-                )
-                for group, whole in completed_P
-            ],
-            max_answer_tokens(before, tools.settings),
-            logprobs=recipe.needs_peer_logprobs,
-        )
-    except EngineError as error:
-        return NO_PEER_GROUPS, f"took nothing from peers: {error}"
-    return mixed_groups(completed_P, readings_P), None
-
-
-def mixed_groups(
-    completed_P: Sequence[tuple[GroupRecord, GroupRecord]], readings_P: Sequence[GroupTokens | None]
-) -> MixedGroups:
-    """Returns the groups that fit, each with its rewards and its tokens."""
-    fitting = [(*pair, reading) for pair, reading in zip(completed_P, readings_P, strict=True) if reading]
-    return MixedGroups(
-        groups_P=[group for group, _, _ in fitting],
-        read_P=[
-            with_tokens(whole, reading.sequences_G, reading.logprobs_GT, vouched=group.author == YOU)
-            for group, whole, reading in fitting
-        ],
-        unfit=len(completed_P) - len(fitting),
-    )
-
-
-async def _completed(
-    tools: RoundTools, before: NodeState, groups_P: Sequence[GroupRecord]
-) -> list[tuple[GroupRecord, GroupRecord]]:
-    """Returns each group with what is trained on. A person's answer is combined with own answers to the
-    question."""
-    people_P = [group for group in groups_P if is_single_right_answer(group.rewards_G)]
-    completed_P = [(group, group) for group in groups_P if not is_single_right_answer(group.rewards_G)]
-    if not people_P:
-        return completed_P
-    sampled = await tools.link.sample(
-        [messages(group.question, before.way) for group in people_P],
-        tools.settings.completions,
-        max_answer_tokens(before, tools.settings),
-        seeds.sampling_seed(tools.identity, before.round + 1, "people"),
-        prompts_at_once=prompts_at_once(tools.engine, tools.settings.completions),
-    )
-    asked_P = [
-        QuestionPrompt(coordinates=group.coordinates, text=group.question, held_out=False) for group in people_P
-    ]
-    own_P = await asyncio.to_thread(score, tools, asked_P, sampled.groups_PG)
-    wholes_P = [with_own_wrong_answers(group, own) for group, own in zip(people_P, own_P, strict=True)]
-    return completed_P + [
-        (group, whole) for group, whole in zip(people_P, wholes_P, strict=True) if whole is not None
-    ]
-
-
-def score(
-    tools: RoundTools, questions_P: Sequence[QuestionPrompt], groups_PG: Sequence[Sequence[Completion]]
-) -> list[GroupRecord]:
-    """Scores every group with this node's own verifiers. Blocks: call it in a thread."""
-    return [
-        score_group(
-            tools.sandbox,
-            GroupRecord(
-                coordinates=question.coordinates,
-                completions_G=tuple(completion.text for completion in completions_G),
-                finished_G=tuple(completion.finished for completion in completions_G),
-                model=tools.settings.public_model,
-            ),
-        )
-        for question, completions_G in zip(questions_P, groups_PG, strict=True)
-    ]
-
-
-def prompts_at_once(engine: EngineInfo, completions: int) -> int:
-    """Returns the number of prompts per call of the engine: many for a small model, one for a large model on a
-    CPU. Together with the seed it determines the sampled tokens, so it depends only on the model and the
-    device."""
-    rows_at_once = (9 if engine.device == "CPU" else 128) * 10**9 // max(1, engine.parameters)
-    return max(1, min(512, max(8, rows_at_once)) // completions)

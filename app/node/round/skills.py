@@ -16,14 +16,9 @@ from app.node.history.measured import AnsweredQuestion, MeasuredAnswers
 from app.node.record.records import Probe, questions_mark, share_of_true
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
-from app.node.round.round import (
-    PlayedRound,
-    RoundTools,
-    max_answer_tokens,
-    score,
-    supervised_round,
-    take_steps,
-)
+from app.node.round.round import PlayedRound, supervised_round
+from app.node.round.steps import take_steps
+from app.node.round.tools import RoundTools, max_answer_tokens, score
 from app.node.trainer.messages import GroupTokens, PeerTexts
 from app.sapo import probe as held_out
 from app.sapo.asking import Example, shows_work

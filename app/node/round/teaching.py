@@ -19,8 +19,9 @@ from app.learning.placement import OwnExample
 from app.node.record.snapshot import Phase
 from app.node.record.state import NodeState
 from app.node.round import language
-from app.node.round import round as stepping
-from app.node.round.round import PlayedRound, RoundTools, max_answer_tokens, supervised_round
+from app.node.round.round import PlayedRound, supervised_round
+from app.node.round.steps import take_steps
+from app.node.round.tools import RoundTools, max_answer_tokens
 from app.node.trainer.messages import PeerTexts
 from app.sapo import seeds
 from app.sapo.asking import messages
@@ -50,7 +51,7 @@ async def teach(tools: RoundTools, before: NodeState, lesson: Sequence[OwnExampl
     )
     sequences = [reading.sequences_G[0] for reading in readings if reading is not None]
     order = Random(seeds.sampling_seed(tools.identity, number, "lesson"))
-    stepped = await stepping.take_steps(
+    stepped = await take_steps(
         tools.link,
         first_lesson.lesson_batches(sequences, order),
         partial(tools.report, Phase.LEARNING),
@@ -77,4 +78,4 @@ async def recover_language(tools: RoundTools, before: NodeState) -> None:
             if found is None or found <= (1 + MAX_PERPLEXITY_RISE) * before.everyday:
                 return
             held = await language.add_small_talk(tools.link, tools.remembered, steps, order, RECOVERY_RETENTION)
-            await stepping.take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
+            await take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))

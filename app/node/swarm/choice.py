@@ -20,10 +20,11 @@ import msgspec
 
 from app.node.record.errors import UsageError
 from app.node.swarm.hosting import Hosting, HostingError, own_relays
-from app.node.swarm.member import Find, NowhereError
+from app.node.swarm.member import Find
 from app.swarm.client.places import FILE, KnownRelays
 from app.swarm.invite.invite import Invite, InviteError, invite_from_text
 from app.swarm.invite.private import PrivateSwarm, private_invite
+from app.swarm.membership import NowhereError
 
 if TYPE_CHECKING:
     from app.swarm.invite.discovery import FoundRelay

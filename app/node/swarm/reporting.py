@@ -12,14 +12,14 @@ import msgspec
 
 from app.common.text import rounded_duration
 from app.node.record import events
-from app.node.record.snapshot import Peer, SwarmView
-from app.node.swarm.fetching import PeerFetcher
+from app.node.record.snapshot import SwarmView
 from app.node.swarm.hosting import address_for_others, own_relays
 from app.sapo.families import FAMILIES
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.receipts import ReceiptCounter
-from app.swarm.client.status import ConnectionStatus, Ledger, Status
+from app.swarm.client.status import ConnectionStatus, Ledger, Peer, Status
+from app.swarm.fetching import PeerFetcher
 from app.swarm.identity.identity import node_name
 from app.swarm.identity.storage import StoredIdentity
 from app.swarm.intake.buffer import PeerBuffer

@@ -76,6 +76,23 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     folder); None: no other one does."""
 
 
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer whose groups passed the checks in this run. `seen_at` and `since`: Unix time."""
+
+    name: str
+    model: str = ""
+    seen_at: float | None = None
+    groups: int = 0
+    families: tuple[str, ...] = ()
+    """Families of its latest groups, at most six, latest last."""
+    learned: int = 0
+    """Number of its groups that rounds of this run trained on."""
+    unused: str = ""
+    """Why that is 0: a sentence."""
+    since: float | None = None
+    """Creation time of the first group by this peer that arrived in this run."""
+
+
 class _KeptMessage(msgspec.Struct, frozen=True):
     number: int
     at: float

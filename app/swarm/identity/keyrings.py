@@ -7,15 +7,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
-
-import keyring
-import keyring.backend
-import keyring.errors
-from keyring.backends.chainer import ChainerBackend
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from app.swarm.identity.identity import Identity, IdentityError
 from engines import remedy
+
+if TYPE_CHECKING:
+    import keyring.backend
 
 SERVICE = "Shoal"
 HUB_TOKEN = "Hugging Face access token"
@@ -26,7 +24,7 @@ _REAL = frozenset(
     f"keyring.backends.{one}" for one in ("macOS", "Windows", "SecretService", "kwallet", "libsecret")
 )
 """Backends that encrypt. Others write plain files and would be selected silently."""
-Find = Callable[[], keyring.backend.KeyringBackend | None]
+Find: TypeAlias = "Callable[[], keyring.backend.KeyringBackend | None]"
 T = TypeVar("T")
 
 
@@ -40,7 +38,12 @@ class KeyringWaiting(KeyringLocked):
 
 def real_backend(chosen: keyring.backend.KeyringBackend | None = None) -> keyring.backend.KeyringBackend | None:
     """The system's keyring if it encrypts, else None. Respects the user's choice of backend; of a chain, the
-    first one that encrypts."""
+    first one that encrypts. The library for other trainers (app.swarm.library) comes without the module."""
+    try:
+        import keyring
+        from keyring.backends.chainer import ChainerBackend
+    except ModuleNotFoundError:
+        return None
     current = chosen or keyring.get_keyring()
     chain = list(current.backends) if isinstance(current, ChainerBackend) else [current]
     return next((one for one in chain if type(one).__module__ in _REAL), None)

@@ -14,7 +14,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Annotated, Literal
 
-import keyring.errors
 import msgspec
 
 from app.common import files
@@ -193,6 +192,8 @@ def delete_keyring_entry(folder: Path, find: Find = real_backend) -> str:
 
 def _delete(find: Find, public_key: str) -> None:
     """Deletes a key from the keyring, if it is there. Raises the keyring's exceptions."""
+    import keyring.errors
+
     with suppress(keyring.errors.PasswordDeleteError):
         require_keyring(find).delete_password(SERVICE, public_key)
 

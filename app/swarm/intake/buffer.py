@@ -6,7 +6,7 @@ Waiting: the model cannot do its family yet, and rounds imitate its right answer
 more than once. `take_groups` moves groups from ready to out, `give_back` from out to ready, `settle_used`
 from out to used, `set_trained_families` from waiting to ready, or to used if they were taught.
 
-The fetcher (app.node.swarm.fetching) adds, the round takes, both in one event loop. `PeerRecords`, the records
+The fetcher (app.swarm.fetching) adds, the round takes, both in one event loop. `PeerRecords`, the records
 of authors, decides which groups are chosen. The buffer knows no relay and no wire; it is bounded in groups,
 bytes and groups of one author, so that a flood displaces itself. Waiting groups have bounds of their own, and
 they do not age while the node runs: imitation needs right answers, not fresh ones.
@@ -98,6 +98,8 @@ class PeerBuffer:
         """Number of groups trained on, by their authors' keys."""
         self.imported: set[str] = set()
         """Keys of authors of whom the owner imported a file."""
+        self.wanted: Callable[[GroupRecord], bool] = lambda group: True
+        """Which ready groups the trainer can use; others neither count as ready nor are taken."""
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -196,6 +198,7 @@ class PeerBuffer:
             not is_single_right_answer(one.rewards_G)
             and (recipe.max_age is None or age <= recipe.max_age)
             and not self.records.doubts(recipe, one.key)
+            and self.wanted(one)
             for one, age in zip(self._ready.values(), ages, strict=True)
         )
 
@@ -217,7 +220,9 @@ class PeerBuffer:
     def take_groups(self, recipe: Recipe, most: int, rng: Random) -> list[GroupRecord]:
         """Chooses up to `most` ready groups for a round, plus a person's group if `people` returns True, and
         moves them to out."""
-        ages, groups = self.ages(), list(self._ready.values())
+        aged = zip(self.ages(), self._ready.values(), strict=True)
+        usable = [(age, group) for age, group in aged if self.wanted(group)]
+        ages, groups = [age for age, _ in usable], [group for _, group in usable]
         chosen = [groups[at] for at in self.records.choose(recipe, groups, ages, most, rng)]
         people = self._people()
         self._out = [group for group in chosen if people or not is_single_right_answer(group.rewards_G)]

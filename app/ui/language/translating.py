@@ -68,6 +68,10 @@ _UNSEEN = {
     "app/swarm/wire/protocol.py": "what relays answer to programs",
     "app/swarm/wire/signin.py": "what relays answer to programs",
     "app/common/signing.py": "a fault in the source",
+    **dict.fromkeys(
+        (f"app/swarm/library/{one}.py" for one in ("export", "members", "records", "sea")),
+        "for those who program with it",
+    ),
 }
 """Files of the node whose sentences no window shows, with the reason."""
 _PHRASES = ("engines/remedy.py", "app/node/rules/setting.py")

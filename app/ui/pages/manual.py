@@ -19,7 +19,7 @@ from app.ui.language.texts import tr
 
 FOLDER = Path(__file__).parents[3] / "resources" / "help"
 PAGES = (
-    *("start", "yours", "questions", "course", "swarm", "clubs", "models", "programs", "when"),
+    *("start", "yours", "questions", "course", "swarm", "clubs", "models", "programs", "trainers", "when"),
     *("commands", "relay", "experiment", "developing"),
 )
 """Keys of the pages in reading order."""

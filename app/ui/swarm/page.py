@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app.models.catalogue import title
-from app.node.record.snapshot import Peer, SwarmView
+from app.node.record.snapshot import SwarmView
+from app.swarm.client.status import Peer
 from app.swarm.intake.reasons import IntakeReason
 from app.ui.charts.table import Column, Table, TableRows
 from app.ui.frame.frame import Actions, Page

@@ -13,11 +13,13 @@ from app.node.data.contents import DataKind, kind_of_entry
 ROOT = Path(__file__).parents[3]
 HOMES = {"home", "_home", "data_folder"}
 """What a data folder is called, as a variable or as the function that finds it."""
-ALSO = {"app/swarm/identity/storage.py": {"folder"}, "app/node/swarm/member.py": {"_folder"}}
-"""Where it has another name."""
-NOT = {
-    "app/install/packs/place.py": "HOME is the person's",
+ALSO = {
+    "app/swarm/identity/storage.py": {"folder"},
+    "app/node/swarm/member.py": {"_folder"},
+    "app/swarm/membership.py": {"_folder"},
 }
+"""Where it has another name."""
+NOT = {"app/install/packs/place.py": "HOME is the person's"}
 LEFT_OUT = ("app/lab", "app/bench")
 """They write only where they are told to."""
 

@@ -65,7 +65,7 @@ def test_a_file_that_was_to_take_anothers_place_is_swept_away(tmp_path: Path) ->
     assert left == {"measured/a-first.json", "placement.json", ".hidden"}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_changed_or_missing_byte_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

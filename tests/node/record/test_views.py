@@ -72,13 +72,7 @@ def drawn(snapshot: Snapshot, width: int, height: int, now: float = 100.0) -> li
 
 
 probes = st.lists(
-    st.builds(
-        Probe,
-        round=st.integers(0, 10**6),
-        share=st.floats(0, 1),
-        stderr=st.floats(0, 0.5),
-    ),
-    max_size=30,
+    st.builds(Probe, round=st.integers(0, 10**6), share=st.floats(0, 1), stderr=st.floats(0, 0.5)), max_size=30
 ).map(lambda points: sorted({point.round: point for point in points}.values(), key=lambda point: point.round))
 
 

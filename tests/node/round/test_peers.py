@@ -18,7 +18,7 @@ from app.node.history import checkpoint, history
 from app.node.record import events
 from app.node.record.records import Probe, Round
 from app.node.record.snapshot import SwarmView
-from app.node.round.round import mixed_groups
+from app.node.round.mixing import mixed_groups
 from app.node.trainer.messages import PeerTexts, ReadGroups
 from app.node.trainer.process import PROMPT_TOKENS, encode_group, read_groups
 from app.sapo.groups import GroupRecord
@@ -30,12 +30,7 @@ from tests.node.bench import Bench, of, rows
 
 
 def peer_group(
-    number: int,
-    peer: str = "brisk-otter-0001",
-    right: int = 3,
-    g: int = 8,
-    text: str = "no",
-    before: str = "",
+    number: int, peer: str = "brisk-otter-0001", right: int = 3, g: int = 8, text: str = "no", before: str = ""
 ) -> GroupRecord:
     question = draw("chain_sum", 1, 2**42 + number)
     rewards = tuple(int(at < right) for at in range(g))
@@ -248,11 +243,7 @@ def test_log_probs_find_their_groups_also_around_one_that_does_not_fit() -> None
 
 @pytest.mark.parametrize(
     "group",
-    [
-        foreign("abc", "a"),
-        foreign("a", "b", prompt="q" * (PROMPT_TOKENS + 1)),
-        foreign("a", "{% end %}"),
-    ],
+    [foreign("abc", "a"), foreign("a", "b", prompt="q" * (PROMPT_TOKENS + 1)), foreign("a", "{% end %}")],
 )
 def test_what_does_not_fit(group: PeerTexts) -> None:
     assert encode_group(Letters(), group, 3) is None

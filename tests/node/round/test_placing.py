@@ -94,10 +94,7 @@ def test_what_was_found_outlasts_the_node(bench: Bench, pupil: None) -> None:
     assert of(events.Started, again)[0].families == {"chain_sum": 0}
 
 
-@pytest.mark.parametrize(
-    ("phase", "kind"),
-    [(Phase.PLACING, None), (Phase.SAMPLING, Round)],
-)
+@pytest.mark.parametrize(("phase", "kind"), [(Phase.PLACING, None), (Phase.SAMPLING, Round)])
 def test_who_changes_the_swarm_keeps_what_is_in_flight(
     bench: Bench, pupil: None, monkeypatch: pytest.MonkeyPatch, phase: Phase, kind: type | None
 ) -> None:

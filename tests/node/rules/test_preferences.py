@@ -13,13 +13,7 @@ from app.node.record import settings
 from app.node.record.reasons import Dial
 from app.node.rules.causes import RuleSettings
 from app.node.rules.orders import Orders
-from app.node.rules.preferences import (
-    DEFAULTS,
-    SETTINGS,
-    PreferenceError,
-    Preferences,
-    check,
-)
+from app.node.rules.preferences import DEFAULTS, SETTINGS, PreferenceError, Preferences, check
 from app.node.rules.setting import HourSpan
 from app.node.swarm.choice import SwarmToJoin
 from app.node.swarm.member import SwarmMember

@@ -87,11 +87,7 @@ OBSTACLES: list[tuple[Reason, DesktopFacts, RuleSettings]] = [
     (Reason.SNOOZED, CALM, wishes(orders=Orders(snooze=Snooze(WALL, WALL + 3600)))),
     (Reason.SERVING, CALM, wishes(serving=True)),
     (Reason.CLASS, CALM, wishes(class_paused=True)),
-    (
-        Reason.OUTSIDE_HOURS,
-        CALM,
-        wishes(hours=HourSpan(22 * 60, 7 * 60)),
-    ),
+    (Reason.OUTSIDE_HOURS, CALM, wishes(hours=HourSpan(22 * 60, 7 * 60))),
     (Reason.ON_BATTERY, facts(on_battery=True), ALL_RULES),
     (Reason.POWER_UNKNOWN, facts(on_battery=None), ALL_RULES),
     (Reason.SAVER, facts(saver=True), ALL_RULES),

@@ -66,10 +66,7 @@ def listened_to(url: str) -> Iterator[tuple[str, list[bytes]]]:
             "compress": 0,
             "max_msg_size": 0,
         }
-        async with (
-            ClientSession() as session,
-            session.ws_connect(url, **likewise) as far,
-        ):
+        async with ClientSession() as session, session.ws_connect(url, **likewise) as far:
 
             async def pump(source: object, target: object) -> None:
                 async for message in source:  # type: ignore[attr-defined]

@@ -109,10 +109,7 @@ def test_damaged_and_old_files_go(tmp_path: Path, sandbox: Sandbox) -> None:
 
 def scored(texts: tuple[str, ...], rewards: tuple[int, ...]) -> GroupRecord:
     group = GroupRecord(
-        coordinates=question().coordinates,
-        completions_G=texts,
-        finished_G=(True,) * len(texts),
-        model="m",
+        coordinates=question().coordinates, completions_G=texts, finished_G=(True,) * len(texts), model="m"
     )
     return group.with_scores(tuple(map(float, rewards)), rewards)
 

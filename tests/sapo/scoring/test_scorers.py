@@ -21,8 +21,7 @@ follows at all it pays 0.25 or 1."""
 
 @spread(2)
 def test_the_truth_scores_1_and_the_truths_of_other_questions_0(family: str, level: int) -> None:
-    items = 20 if (family, level) == ("bf", 1) else 50
-    entries = [draw(family, level, seed * 10**8 + 7).entry for seed in range(items)]
+    entries = [draw(family, level, seed * 10**8 + 7).entry for seed in range(20)]
     for i, entry in enumerate(entries):
         truth = FAMILIES[family].solution(entry)
         assert FAMILIES[family].judge(truth, entry) == 1.0

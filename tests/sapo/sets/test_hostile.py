@@ -20,16 +20,7 @@ from app.sapo.sets.bounds import MAX_GRID_ROWS
 from app.sapo.sets.checks import Check, Rule, score_answer
 from app.sapo.sets.columns import Chosen, find_columns
 from app.sapo.sets.grid import read_grid
-from app.sapo.sets.question_set import (
-    QuestionSet,
-    Row,
-    SetError,
-    check,
-    encode,
-    examples,
-    family,
-    held_out,
-)
+from app.sapo.sets.question_set import QuestionSet, Row, SetError, check, encode, examples, family, held_out
 from app.sapo.sets.written import table_file
 
 ROWS = tuple(Row(question=f"Mail {n}", answer="spam" if n % 2 else "ham") for n in range(40))

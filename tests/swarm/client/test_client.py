@@ -85,10 +85,7 @@ def test_a_node_recalls_a_question_and_its_author_takes_the_answers_back(relay: 
     relay.start()
 
     async def story() -> None:
-        async with (
-            running(tmp_path, [relay.url]) as (ann, _),
-            running(tmp_path, [relay.url], BOB) as (bob, _),
-        ):
+        async with running(tmp_path, [relay.url]) as (ann, _), running(tmp_path, [relay.url], BOB) as (bob, _):
             for n in range(3):
                 assert ann.publish(group(n), (1, 0))
             await until(lambda: ann.status.acknowledged == 3 and bob.status.connected)

@@ -31,28 +31,6 @@ def sealed(passphrase: str) -> bytes:
     return json.dumps({**stored, "salt": SALT.hex(), "box": box}).encode()
 
 
-def test_a_published_key_and_signature() -> None:
-    """RFC 8032, 7.1, test 2."""
-    seed = bytes.fromhex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
-    assert signing.public_key(seed).hex() == "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
-    signature = Identity(seed).sign(b"\x72")
-    assert signature.hex().startswith("92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da")
-    assert signing.verifies(signing.public_key(seed), b"\x72", signature)
-    assert not signing.verifies(signing.public_key(seed), b"\x73", signature)
-
-
-def test_what_is_no_signature_verifies_as_false() -> None:
-    key, signature = signing.public_key(SEED), signing.sign(SEED, b"m")
-    small_order = b"\1" + bytes(31)
-    order = 2**252 + 27742317777372353535851937790883648493
-    not_canonical = signature[:32] + (int.from_bytes(signature[32:], "little") + order).to_bytes(32, "little")
-    for other_key, other in (
-        (key, b""), (b"", signature), (key, signature + b"0"), (key[:-1], signature), (bytes(32), bytes(64)),
-        (small_order, small_order + bytes(32)), (key, not_canonical),
-    ):  # fmt: skip
-        assert not signing.verifies(other_key, b"m", other)
-
-
 def test_a_name_belongs_to_its_key_for_ever() -> None:
     assert Identity(SEED).name == names.node_name(signing.public_key(SEED)) == "prompt-falcon-6895"
     lists = " ".join((*names.MANNERS, "|", *names.ANIMALS)).encode()

@@ -11,8 +11,9 @@ import msgspec
 from PySide6.QtWidgets import QApplication, QPushButton
 from rich.console import Console
 
-from app.node.record.snapshot import Peer, SwarmView
+from app.node.record.snapshot import SwarmView
 from app.node.terminal.terminal import swarm_panel
+from app.swarm.client.status import Peer
 from app.swarm.identity.identity import node_name
 from app.swarm.intake.buffer import DOUBTED
 from app.ui.privacy.page import shared_summary

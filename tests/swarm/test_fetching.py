@@ -17,15 +17,15 @@ import pytest
 from app.common.rate import Bucket
 from app.learning.choosing import JudgedGroup
 from app.node.record.events import NodeNote
-from app.node.swarm import fetching
-from app.node.swarm.fetching import PeerFetcher
 from app.node.swarm.member import SwarmMember
 from app.node.swarm.reporting import SwarmReporter
 from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
 from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES, Recipe
+from app.swarm import fetching
 from app.swarm.client.receipts import ReceiptCounter
 from app.swarm.client.status import ConnectionStatus, Ledger
+from app.swarm.fetching import PeerFetcher
 from app.swarm.intake.buffer import PeerBuffer
 from app.swarm.intake.intake import IntakeResult
 from app.swarm.intake.reasons import IntakeReason

@@ -20,11 +20,11 @@ from typing import cast
 import msgspec
 
 from app.common.rate import Bucket, backoff_s
-from app.node.record.snapshot import Peer
 from app.sapo.groups import GroupRecord
 from app.sapo.recipes import Recipe
 from app.swarm.client.client import Client
 from app.swarm.client.receipts import Complaint
+from app.swarm.client.status import Peer
 from app.swarm.intake.buffer import MAX_WAITING_PER_FAMILY, SHORTEST_ROUND_S, PeerBuffer
 from app.swarm.intake.intake import Intake
 from app.swarm.intake.reasons import IntakeReason
@@ -105,7 +105,7 @@ class PeerFetcher:
     ) -> None:
         """`open_intake` creates the checks for a swarm, whose id is known after the first connection."""
         self._client, self._open_intake, self.buffer = client, open_intake, buffer
-        self._recipe, self._external, self.families = recipe, external, tuple(families)
+        self._recipe, self.external, self.families = recipe, external, tuple(families)
         self._round_over = asyncio.Event()
         self._passed: deque[bool] = deque([True] * 16, maxlen=64)
         self._intake: Intake | None = None
@@ -114,6 +114,8 @@ class PeerFetcher:
         self._budget, self._refusable = (Bucket(BYTES_PER_MIN, BYTES_AT_ONCE, owes=True) for _ in range(2))
         self.resting = False
         """Whether fetching is paused because no rounds are played."""
+        self.otherwise: Sequence[WantedQuestions] = ()
+        """Tasks to ask the archive for while there is no own group yet."""
         self._solved: OrderedDict[tuple[str, int], bool] = OrderedDict()
         """By family and level, latest last: whether the latest own group had a right answer."""
         self.received = self.accepted = 0
@@ -165,7 +167,7 @@ class PeerFetcher:
         """Fetches and checks one sample; returns how many groups arrived, None if none was requested or the
         relay did not answer."""
         buffer, share = self.buffer, sum(self._passed) / len(self._passed)
-        k = groups_to_request(self._external, buffer.count_ready(self._recipe), buffer.round_s, share)
+        k = groups_to_request(self.external, buffer.count_ready(self._recipe), buffer.round_s, share)
         if not k or not self.families or self._refusable.left(time.monotonic()) < 0:
             return None
         oldest = max_group_age_s(self._recipe.max_age, buffer.round_s)
@@ -248,11 +250,12 @@ class PeerFetcher:
         """Returns the tasks to ask the archive for: those at which the latest own group failed, or all if none
         failed."""
         failed = [level for level, solved in self._solved.items() if not solved]
-        return [
+        own = [
             WantedQuestions(family=family, level=level)
             for family, level in failed or self._solved
             if family in self.families
         ]
+        return own or list(self.otherwise)
 
     def _note_peer(self, group: GroupRecord) -> None:
         before, family = self.peers.pop(group.key, None), group.coordinates.family
