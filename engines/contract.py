@@ -202,30 +202,17 @@ class Engine(Protocol):
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[Completion]]:
         """Samples `n` completions of every prompt, top-p 1. The same seed gives the same tokens. `plain`
         samples from the base model, without the adapter. At temperature GREEDY_TEMPERATURE each token is the
-        likeliest."""
-        ...
-
-    def answer(
-        self,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        *,
-        plain: bool = False,
-        temperature: float = 1.0,
-    ) -> Completion:
-        """Samples one completion and calls `heard` with the text so far: after every token, on a GPU after
-        every few. At temperature 1 its tokens equal those of `sample` with `n` = 1; `logprobs_T` are those of
-        the distribution sampled from."""
+        likeliest. `heard` is called with the text so far of the first completion: after every token, on a GPU
+        after every few; give one prompt and `n` = 1 then."""
         ...
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
         """Opens a decoder for up to `rows` answers, fewer if memory is short, each of at most `tokens` tokens
-        including its prompt. Only one decoder is valid at a time; `sample`, `answer` and `load` invalidate it.
+        including its prompt. Only one decoder is valid at a time; `sample` and `load` invalidate it.
         Raises EngineError."""
         ...
 

@@ -18,7 +18,6 @@ import msgspec
 import psutil
 
 from engines.container import cpu_quota, memory_left
-from engines.contract import EngineError
 from engines.remedy import repair_phrase
 
 
@@ -60,26 +59,8 @@ CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_bf16", "amx_bf16", "as
 """Processor features that matter: without AVX2 and the like llama.cpp must be built on this computer, and the
 bf16 ones make bf16 arithmetic run at full speed."""
 
-ISA_ENV = "SHOAL_BENCH_ISA"
-"""Environment variable for measurements: "avx2" makes everything compute as on a processor with AVX2 and
-nothing newer, as most people have. Unset, all features of the processor are used."""
-
 VISIBLE_CARDS_ENV = "CUDA_VISIBLE_DEVICES"
 """Environment variable of CUDA that names the cards a program may use: none if it is empty or -1."""
-
-AVX2_BUILD = "shoal-llamacpp-avx2"
-"""Folder in the Python environment with a build of llama.cpp for AVX2, because instructions it was built with
-cannot be switched off. Created by app.install.launcher.optional."""
-
-_NEWER = ("avx512", "amx")
-_AS_AVX2 = {
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",  # without it bf16 products stay ten times as fast as such a processor's
-    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-    "OPENBLAS_CORETYPE": "Haswell",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
-}
-"""Settings of torch's own kernels, oneDNN, MKL (read on Intel's processors only), and numpy's two."""
 
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "2000"}
 """Threads that compute together spin for a tenth of a millisecond while they wait for each other, then sleep.
@@ -167,34 +148,20 @@ def usable(processors: int) -> int:
     return max(1, int(min(processors, cpu_quota())))
 
 
-def forced_instruction_set() -> str:
-    """Returns "avx2" if SHOAL_BENCH_ISA is that, "" if it is empty or not set. Raises EngineError for any other
-    value."""
-    if (found := os.environ.get(ISA_ENV, "")) not in ("", "avx2"):
-        raise EngineError(f"{ISA_ENV} is {found!r}, and knows avx2 alone: set that, or leave it out.")
-    return found
-
-
 def engine_variables() -> dict[str, str]:
     """Returns the environment variables of every process that computes, to be set before it loads torch, numpy
-    or llama.cpp: how threads wait, and the instruction set if SHOAL_BENCH_ISA names one."""
-    if not forced_instruction_set():
-        return dict(_WAITING)
-    built = Path(sys.prefix) / AVX2_BUILD
-    return {**_WAITING, **_AS_AVX2, **({"LLAMA_CPP_LIB_PATH": str(built)} if built.is_dir() else {})}
+    or llama.cpp: how threads wait."""
+    return dict(_WAITING)
 
 
 def set_engine_variables() -> None:
-    """Sets `engine_variables` in this process. Those for how threads wait are kept if they are set already."""
+    """Sets `engine_variables` in this process where they are not set already."""
     for name, value in engine_variables().items():
-        if name not in _WAITING or name not in os.environ:
-            os.environ[name] = value
+        os.environ.setdefault(name, value)
 
 
-def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tuple[str, ...]:
-    """Returns the processor features among CPU_FEATURES; `masked` leaves out those that SHOAL_BENCH_ISA
-    forbids."""
-    hidden = _NEWER if masked and forced_instruction_set() else ()
+def features(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
+    """Returns the processor features among CPU_FEATURES."""
     words: set[str] = set()
     if sys.platform == "linux":
         try:
@@ -210,7 +177,7 @@ def features(cpuinfo: Path = Path("/proc/cpuinfo"), masked: bool = True) -> tupl
             words |= {"asimd"} | ({"bf16"} if _sysctl("hw.optional.arm.FEAT_BF16") == "1" else set())
     elif sys.platform == "win32" and ctypes.windll.kernel32.IsProcessorFeaturePresent(_WINDOWS_AVX2):
         words = {"avx2", "fma", "f16c"}  # no processor has the first without the others
-    return tuple(name for name in CPU_FEATURES if name in words and not (hidden and name.startswith(hidden)))
+    return tuple(name for name in CPU_FEATURES if name in words)
 
 
 def has_native_bf16(features: Sequence[str]) -> bool:

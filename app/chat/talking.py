@@ -26,7 +26,7 @@ from app.sapo.asking import SHORT_MARK
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
-from engines.contract import Completion, Engine, EngineError, TooLongError
+from engines.contract import Engine, EngineError, TooLongError
 from engines.models.folder import read_settings
 
 TALK_TEMPERATURE = 0.8
@@ -280,8 +280,8 @@ class _Answer:
             return not self.stopped
 
         started, plain = time.monotonic(), side == "before" or self._plain
-        found: Completion = self._engine.answer(
-            prompt, self._max_tokens, self._seed, heard, plain=plain, temperature=self._temperature
+        ((found,),) = self._engine.sample(
+            [prompt], 1, self._max_tokens, self._seed, plain=plain, temperature=self._temperature, heard=heard
         )
         self.text, self.finished = found.text, found.finished
         self._tokens, self._seconds = len(found.tokens_T), time.monotonic() - started

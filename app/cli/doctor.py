@@ -27,9 +27,7 @@ from engines.choice import EngineVerdict, Trial, load_trials, trial_key
 from engines.container import memory_left
 from engines.facts import (
     ENGINES,
-    ISA_ENV,
     HardwareFacts,
-    forced_instruction_set,
     gather_facts,
     package_version,
     usable,
@@ -161,7 +159,6 @@ def _cpu(facts: HardwareFacts) -> dict[str, str | int | list[str]]:
         "instructions": [
             f"{ENGINES[name].title} computes with {said}" for name, said in opening.instructions().items()
         ],
-        "isa": forced_instruction_set(),
     }
 
 
@@ -282,8 +279,6 @@ def _show(findings: DoctorFindings) -> None:
     table.add_row("Processor", f"{cpu['name']}, {cpu['cores']} cores, {cpu['usable_threads']} usable threads")
     for said in (cpu["features"], cpu["instructions"]):
         table.add_row("", ", ".join(said) if isinstance(said, list) else "")
-    if cpu["isa"]:
-        table.add_row("", f"measured as one with AVX2 and nothing newer ({ISA_ENV}={cpu['isa']})")
     for card in findings.gpu:
         table.add_row(
             "Graphics",

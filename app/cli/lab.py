@@ -13,12 +13,27 @@ from app.cli._terminal import WrongUsage
 from app.common.text import bounded_integer
 from app.lab.arms import FORM, RECIPES, Arm, ArmError, parse_arms
 from app.lab.attackers import KINDS
-from app.lab.journal import JournalError
 from app.lab.plan import StudyPlan, digest
 from app.sapo import curriculum
 from app.sapo.asking import WAYS
 from app.sapo.families import FAMILIES
 from app.sapo.questions import QUESTIONS_VERSION, QuestionError
+
+_COUNTS: dict[str, tuple[int, int | None, str]] = {
+    "--nodes": (1, 8, "nodes of the swarm (default: %(default)s)"),
+    "--rounds": (1, 100, "rounds of each run (default: %(default)s)"),
+    "--seeds": (1, 3, "runs of each arm (default: %(default)s)"),
+    "--first-seed": (0, 0, "the first seed, 0: another repeats a study"),
+    "--rank": (1, None, "rank of the adapters (default: the model's)"),
+    "--group": (2, 8, "completions of a question (default: %(default)s)"),
+    "--max-tokens": (1, None, "longest completion (default: the model's)"),
+    "--probe-every": (1, 10, "rounds between probes (default: %(default)s)"),
+    "--probe-items": (1, 256, "held-out questions (default: %(default)s)"),
+    "--window": (0, None, "rounds that a group stays in the pool after its own"),
+    "--attempts": (1, 10, "draws a round with +ds (default: %(default)s)"),
+    "--threads": (1, None, "threads of a processor (default: its cores but one)"),
+}
+"""Whole numbers: the least, the default, and the help text."""
 
 SUMMARY = "compare ways of learning together: whole swarms in one process, with tables and plots"
 
@@ -35,20 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     add("--solo", action="store_true", help="instead of a study: one node alone, by the shortest loop there is")
-    add("--nodes", type=bounded_integer(1), default=8, help="nodes of the swarm (default: %(default)s)")
-    add("--rounds", type=bounded_integer(1), default=100, help="rounds of each run (default: %(default)s)")
-    add(
-        "--seeds",
-        type=bounded_integer(1),
-        default=3,
-        help="runs of each arm (default: %(default)s)",
-    )
-    add(
-        "--first-seed",
-        type=bounded_integer(0),
-        default=0,
-        help="the first seed, 0: another repeats a study",
-    )
     add("--model", default="starter", help="starter, a model's name or a folder (default: %(default)s)")
     add("--way", choices=sorted(WAYS), default="tagged", help="how questions are put (default: %(default)s)")
     add("--families", help="families of questions, comma-separated (default: the model's)")
@@ -59,29 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="after five steps; constant unless an arm has +fall (default: the model's)",
     )
-    add("--rank", type=bounded_integer(1), help="rank of the adapters (default: the model's)")
-    add("--group", type=bounded_integer(2), default=8, help="completions of a question (default: %(default)s)")
-    add("--max-tokens", type=bounded_integer(1), help="longest completion (default: the model's)")
-    add(
-        "--probe-every",
-        type=bounded_integer(1),
-        default=10,
-        help="rounds between probes (default: %(default)s)",
-    )
-    add("--probe-items", type=bounded_integer(1), default=256, help="held-out questions (default: %(default)s)")
-    add(
-        "--window",
-        type=bounded_integer(0),
-        help="rounds that a group stays in the pool after its own",
-    )
-    add(
-        "--attempts",
-        type=bounded_integer(1),
-        default=10,
-        help="draws a round with +ds (default: %(default)s)",
-    )
     add("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    add("--threads", type=bounded_integer(1), help="threads of a processor (default: its cores but one)")
+    for name, (least, default, text) in _COUNTS.items():
+        add(name, type=bounded_integer(least), default=default, metavar="N", help=text)
     add("--json", action="store_true", help="the summary on standard output, nothing else there")
 
 
@@ -113,14 +94,14 @@ def _solo(args: argparse.Namespace, plan: StudyPlan, folder: Path) -> int:
 
 
 def _conduct(args: argparse.Namespace, plan: StudyPlan, arms: list[Arm], folder: Path) -> int:
-    from app.lab.study import conduct
+    from app.lab.study import StudyError, conduct
     from app.lab.swarm import SwarmOpener
 
     opened = SwarmOpener(folder, args.device, args.threads)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     try:
         summary = conduct(plan, arms, seeds, args.out, opened, _command(args, plan, arms))
-    except JournalError as error:
+    except StudyError as error:
         raise WrongUsage(str(error)) from error
     except KeyboardInterrupt:
         print("\nshoal lab: Stopped. Finished runs are safe, and the same command continues.", file=sys.stderr)

@@ -28,12 +28,9 @@ Key = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """A public key, hexadecimal."""
 
 
-def load(
-    where: str, most: int, option: str, patience: RetryLimit, known: tuple[bytes, bytes] = (b"", b"")
-) -> tuple[bytes, bytes]:
+def load(where: str, most: int, option: str, patience: RetryLimit) -> tuple[bytes, bytes]:
     """Loads a signed file of at most `most` bytes (a local one may have one more) and its signature, both
-    unverified. Over a network the signature comes first; if it equals that of `known`, an earlier answer,
-    `known` is returned. `option` names the file on the command line. Raises InstallError."""
+    unverified. `option` names the file on the command line. Raises InstallError."""
     if not is_address(where):
         path = Path(where).expanduser().absolute()
         try:
@@ -48,10 +45,7 @@ def load(
     from app.common.connection import Fault, host_of
 
     try:
-        (signature,) = fetch.download_contents([(f"{where}.sig", SIGNATURE)], patience)
-        if known[0] and signature == known[1]:
-            return known
-        (content,) = fetch.download_contents([(where, most)], patience)
+        signature, content = fetch.download_contents([(f"{where}.sig", SIGNATURE), (where, most)], patience)
     except Fault as caught:
         if caught.gone and option == "--feed":
             raise InstallError(

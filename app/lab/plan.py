@@ -73,8 +73,6 @@ class LabProbe(msgspec.Struct, frozen=True, kw_only=True):
     worked: float
     nodes: dict[str, tuple[float, ...]] | None = None
     """Share solved per family, for each node."""
-    marked_N: tuple[float, ...] | None = None
-    """Share of answers that carry an attacker's mark."""
 
 
 class LabRound(msgspec.Struct, frozen=True, kw_only=True):

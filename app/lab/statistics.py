@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
-from math import exp, sqrt
+from math import sqrt
 from typing import TypeVar
 
 import msgspec
@@ -41,17 +40,12 @@ def average(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
-    """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed. With
-    `over_SN`, whose mean must be above zero: the relative gain over its mean; `t_low` and `t_high` are then
-    computed from the logarithms of the seeds' ratios.
-
-    Raises ValueError without values, or if seeds have different numbers of nodes.
+def estimate(values_SN: Values) -> Estimate:
+    """Mean over seeds of the mean over nodes, with both intervals. The resampling has a fixed seed. Raises
+    ValueError without values, or if seeds have different numbers of nodes.
 
     >>> estimate([[0.1, 0.3], [0.2, 0.4]]).mean
     0.25
-    >>> round(estimate([[0.3], [0.5]], [[0.1], [0.3]]).mean, 3)
-    1.0
     """
     values = np.asarray(values_SN, dtype=float)
     if values.ndim != 2 or not values.size:
@@ -62,13 +56,6 @@ def estimate(values_SN: Values, over_SN: Values | None = None) -> Estimate:
     nodes_drawn = rng.integers(nodes, size=(BOOTSTRAP_DRAWS, count, nodes))
     mean, drawn = values.mean(), values[seeds_drawn, nodes_drawn].mean(axis=(1, 2))
     t_low, t_high = t_interval(values.mean(axis=1).tolist())
-    if over_SN is not None:
-        over = np.asarray(over_SN, dtype=float)
-        below = np.maximum(over[seeds_drawn, nodes_drawn].mean(axis=(1, 2)), 1e-12)
-        mean, drawn = mean / over.mean() - 1.0, drawn / below - 1.0
-        ratios = values.mean(axis=1) / over.mean(axis=1)
-        t_low, t_high = t_interval(np.log(ratios).tolist()) if (ratios > 0).all() else (None, None)
-        t_low, t_high = (None if end is None else exp(end) - 1.0 for end in (t_low, t_high))
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Estimate(mean=float(mean), low=float(low), high=float(high), t_low=t_low, t_high=t_high, seeds=count)
 
@@ -99,20 +86,15 @@ def t_interval(means_S: Sequence[float]) -> tuple[float, float] | tuple[None, No
     return mean - reach, mean + reach
 
 
-def mean_height(at: Sequence[float], values: Sequence[float], end: float | None = None) -> float:
-    """Area under a curve by the trapezoidal rule, divided by its length: the mean height from its first point
-    to its last, or to `end` if that comes before.
+def mean_height(at: Sequence[float], values: Sequence[float]) -> float:
+    """Area under a curve by the trapezoidal rule, divided by its length.
 
-    >>> mean_height([0, 10, 30], [0.0, 0.2, 0.2]), mean_height([0, 10, 30], [0.0, 0.2, 0.4], 20)
-    (0.16666666666666666, 0.175)
+    >>> mean_height([0, 10, 30], [0.0, 0.2, 0.2]), mean_height([5], [0.3])
+    (0.16666666666666666, 0.3)
     """
-    points = list(zip(at, values, strict=True))
-    if end is not None and end < at[-1]:
-        points = [*(point for point in points if point[0] < end), (end, float(np.interp(end, at, values)))]
-    if len(points) < 2:
+    if len(values) < 2:
         return values[0]
-    pieces = [(x - x0) * (y0 + y) / 2 for (x0, y0), (x, y) in pairwise(points)]
-    return sum(pieces) / (points[-1][0] - points[0][0])
+    return float(np.trapezoid(values, at)) / (at[-1] - at[0])
 
 
 T = TypeVar("T")
@@ -161,5 +143,3 @@ share = partial(format_interval, form=".1f", unit=" %")
 """Formats a share in [0, 1] with its interval."""
 points = partial(format_interval, form="+.1f")
 """Formats a difference of shares, in percentage points."""
-growth = partial(format_interval, form="+.0f", unit=" %")
-"""Formats a relative difference."""

@@ -42,35 +42,19 @@ class LlamaEngine(TorchEngine):
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[Completion]]:
-        tokens_P = self._base.text.tokenize_prompts(prompts_P, n, max_tokens)
+        text = self._base.text
+        tokens_P = text.tokenize_prompts(prompts_P, n, max_tokens)
         if not tokens_P:
             return []
         tokens = max(map(len, tokens_P)) + max_tokens
         rows = self._rows(len(tokens_P) * n, tokens)
         context = self._follower.context(rows, tokens, None if plain else self._adapter)
         drawn = quantiles(seed, len(tokens_P), n, max_tokens).numpy()
-        stops, vocabulary = sorted(self._base.text.stops), self._base.network.vocabulary
-        found = sample(context, tokens_P, drawn, stops, vocabulary, temperature)
-        return self._base.text.completions(found)
-
-    def answer(
-        self,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        *,
-        plain: bool = False,
-        temperature: float = 1.0,
-    ) -> Completion:
-        text, tokens_P = self._base.text, self._base.text.tokenize_prompts([prompt], 1, max_tokens)
-        tokens = len(tokens_P[0]) + max_tokens
-        context = self._follower.context(self._rows(1, tokens), tokens, None if plain else self._adapter)
-        drawn = quantiles(seed, 1, 1, max_tokens).numpy()
         stops, vocabulary = sorted(text.stops), self._base.network.vocabulary
         found = sample(context, tokens_P, drawn, stops, vocabulary, temperature, text.token_callback(heard))
-        return text.completions(found)[0][0]
+        return text.completions(found)
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> LlamaDecoder:
         fitting = self._rows(rows, tokens)

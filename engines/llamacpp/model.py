@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.contract import AdapterError, EngineError, progress
-from engines.facts import CPU_FEATURES, ISA_ENV, features, forced_instruction_set
+from engines.facts import CPU_FEATURES, features
 from engines.remedy import command, installed, packed, repair_phrase
 
 PROCESSOR_FILE = "shoal-llamacpp.processor"
@@ -40,7 +40,7 @@ def why_unavailable() -> str:
     built_for_avx2 = packed() and platform.machine().lower() in ("x86_64", "amd64")
     if built_for_avx2 and "avx2" not in features():  # its first such instruction would end this process
         return "llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples."
-    if lacking := sorted(_built_for() - set(features(masked=False))):
+    if lacking := sorted(_built_for() - set(features())):
         return (
             f"llama.cpp was built for another processor, with {' and '.join(lacking)}: build it for this one "
             f"with {command('setup --engine llamacpp')}. PyTorch samples."
@@ -53,11 +53,6 @@ def why_unavailable() -> str:
         said = " ".join(str(error).split())[:200]
         how = command("pack repair" if installed() else "setup --engine llamacpp")
         return f"llama.cpp doesn't load here ({said}): install it again with {how}."
-    if forced_instruction_set() and b"AVX512 = 1" in library().llama_print_system_info():
-        return (
-            f"llama.cpp was built with AVX-512 here, which {ISA_ENV}={forced_instruction_set()} can't "
-            f"switch off: build one for AVX2 beside it with {command('setup --avx2')}."
-        )
     return ""
 
 

@@ -104,35 +104,19 @@ class MlxEngine:
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[Completion]]:
         tokens_P = self._text.tokenize_prompts(prompts_P, n, max_tokens)
         longest = max(map(len, tokens_P), default=0)
         decoder = self._network.plain if plain else self._adapted()
         row_bytes = self._network.row_bytes(longest + max_tokens) * n
         fitting = max(1, min(len(tokens_P), int(free_memory(self._on_gpu) * 0.5) // row_bytes))
-        request = Request(tokens_P, n, max_tokens, seed, self._text.stops, temperature)
+        told = self._text.token_callback(heard)
+        request = Request(tokens_P, n, max_tokens, seed, self._text.stops, temperature, told)
         found, used = sample(request, lambda: Rollout(self._network, decoder), fitting, self._on_gpu)
         if used < fitting:
             self.notes.append(f"Memory ran short: {used} questions are now answered at a time.")
         return self._text.completions(found)
-
-    def answer(
-        self,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        *,
-        plain: bool = False,
-        temperature: float = 1.0,
-    ) -> Completion:
-        tokens_P = self._text.tokenize_prompts([prompt], 1, max_tokens)
-        decoder = self._network.plain if plain else self._adapted()
-        request = Request(
-            tokens_P, 1, max_tokens, seed, self._text.stops, temperature, self._text.token_callback(heard)
-        )
-        found, _ = sample(request, lambda: Rollout(self._network, decoder), 1, self._on_gpu)
-        return self._text.completions(found)[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> MlxDecoder:
         decoder = self._network.plain if plain else self._adapted()

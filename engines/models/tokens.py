@@ -298,9 +298,11 @@ class ModelText:
             )
         return tokens_P
 
-    def token_callback(self, heard: Heard) -> Told:
+    def token_callback(self, heard: Heard | None) -> Told | None:
         """Returns a callback for tokens that passes their text on to `heard`, holding back an incomplete UTF-8
         character."""
+        if heard is None:
+            return None
 
         def tell(tokens_T: list[int]) -> bool:
             return heard(self._tokenizer.texts([tokens_T])[0].rstrip("\ufffd"))

@@ -133,6 +133,7 @@ class Base:
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[list[Completion]]]:
         """Samples completions, returned as [node][prompt][completion], all adapters in one pass if memory
         allows. `plain` ignores the adapter and samples from the base model; give one adapter then."""
@@ -142,7 +143,7 @@ class Base:
         for first in range(0, len(adapters_N), together):
             part = slice(first, first + together)
             found += self._sample_together(
-                adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain, temperature
+                adapters_N[part], tokens_NP[part], n, max_tokens, seeds_N[part], plain, temperature, heard
             )
         return [self.text.completions(groups) for groups in found]
 
@@ -155,21 +156,23 @@ class Base:
         seeds: Sequence[int],
         plain: bool,
         temperature: float,
+        heard: Heard | None,
     ) -> list[list[list[Sampled]]]:
-        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.text.stops), temperature)
+        told = self.text.token_callback(heard)
+        request = Request(tokens_NP, n, max_tokens, seeds, sorted(self.text.stops), temperature, told)
         longest = max((len(tokens) for row in tokens_NP for tokens in row), default=0)
         most = max(map(len, tokens_NP), default=0)
         row_bytes = self.network.row_bytes(longest + max_tokens)
         free = int(free_memory(self.placement.device) * 0.5)
         fitting = max(1, min(most, free // (row_bytes * n * len(adapters))))
 
-        def rollout() -> Rollout:
-            return self.network.plain_rollout() if plain else self.network.rollout(adapters)
-
-        found, used = sample(request, rollout, self.placement.device, fitting)
+        found, used = sample(request, lambda: self.rollout(adapters, plain), self.placement.device, fitting)
         if used < fitting:
             self.note(f"Memory ran short: {used} questions are now answered at a time.")
         return found
+
+    def rollout(self, adapters: Sequence[Adapter], plain: bool) -> Rollout:
+        return self.network.plain_rollout() if plain else self.network.rollout(adapters)
 
     def save(self, adapter: Adapter, folder: Path) -> None:
         adapter_files.save(adapter, folder, self.fingerprint, self.folder.name)
@@ -215,35 +218,23 @@ class TorchEngine(SharesBase):
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[Completion]]:
         return self._base.sample(
-            [self._adapter], [prompts_P], n, max_tokens, [seed], plain=plain, temperature=temperature
+            [self._adapter],
+            [prompts_P],
+            n,
+            max_tokens,
+            [seed],
+            plain=plain,
+            temperature=temperature,
+            heard=heard,
         )[0]
-
-    def answer(
-        self,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        *,
-        plain: bool = False,
-        temperature: float = 1.0,
-    ) -> Completion:
-        text = self._base.text
-        tokens_P, stops = text.tokenize_prompts([prompt], 1, max_tokens), sorted(text.stops)
-        request = Request([tokens_P], 1, max_tokens, [seed], stops, temperature, text.token_callback(heard))
-        found, _ = sample(request, lambda: self._rollout(plain), self._base.placement.device, 1)
-        return text.completions(found[0])[0][0]
 
     def decoder(self, rows: int, tokens: int, *, plain: bool = False) -> Decoder:
         free = int(free_memory(self._base.placement.device) * 0.5)
         fitting = free // self._base.network.row_bytes(tokens)
-        return TorchDecoder(self._rollout(plain), max(1, min(rows, fitting)))
-
-    def _rollout(self, plain: bool) -> Rollout:
-        network = self._base.network
-        return network.plain_rollout() if plain else network.rollout([self._adapter])
+        return TorchDecoder(self._base.rollout([self._adapter], plain), max(1, min(rows, fitting)))
 
     def logprobs(self, sequences_S: Sequence[TokenSequence]) -> list[list[float]]:
         return self._base.learner.logprobs(self._adapter, sequences_S)

@@ -6967,8 +6967,8 @@ answer: a*b</translation>
    <translation>schau dort nach, wo du dieses Shoal herhast.</translation>
   </message>
   <message>
-   <source>The list of new versions is number {serial}, and number {serial2} was here before:</source>
-   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {serial2} war schon hier:</translation>
+   <source>The list of new versions is number {serial}, and number {least} was here before:</source>
+   <translation>Die Liste neuer Versionen hat Nummer {serial}, und Nummer {least} war schon hier:</translation>
   </message>
   <message>
    <source>somebody gives out an old one, so nothing is taken from it.</source>
@@ -6977,6 +6977,10 @@ answer: a*b</translation>
   <message>
    <source>Try again later, or on another network.</source>
    <translation>Versuch es später oder in einem anderen Netz.</translation>
+  </message>
+  <message>
+   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
+   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
    <source>The list of new versions was made on {made}, and by this computer's clock it is {now}:</source>
@@ -6993,10 +6997,6 @@ answer: a*b</translation>
   <message>
    <source>Shoal stays as it is.</source>
    <translation>Shoal bleibt, wie es ist.</translation>
-  </message>
-  <message>
-   <source>The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from it:</source>
-   <translation>Die Liste neuer Versionen ist nicht von den Machern dieses Shoal unterschrieben, also wird nichts daraus genommen:</translation>
   </message>
   <message>
    <source>The list of new versions can't be understood ({error}):</source>
@@ -8035,14 +8035,6 @@ answer: a*b</translation>
    <translation>Keine Engine kann {name} auf diesem Computer ausführen.</translation>
   </message>
   <message>
-   <source>{ISA_ENV} is {found}, and knows avx2 alone:</source>
-   <translation>{ISA_ENV} ist {found} und kennt nur avx2:</translation>
-  </message>
-  <message>
-   <source>set that, or leave it out.</source>
-   <translation>setze das oder lass es weg.</translation>
-  </message>
-  <message>
    <source>{VISIBLE_CARDS_ENV} hides every NVIDIA card from it.</source>
    <translation>{VISIBLE_CARDS_ENV} verbirgt jede NVIDIA-Karte davor.</translation>
   </message>
@@ -8057,10 +8049,6 @@ answer: a*b</translation>
   <message>
    <source>restart the computer or install it again.</source>
    <translation>Starte den Computer neu oder installier den Treiber noch einmal.</translation>
-  </message>
-  <message>
-   <source>Process {holder} holds {path}.</source>
-   <translation>Prozess {holder} hält {path}.</translation>
   </message>
   <message>
    <source>llama.cpp samples on the processor here, not on {device}:</source>
@@ -8105,14 +8093,6 @@ answer: a*b</translation>
   <message>
    <source>llama.cpp needs a processor with AVX2 (2013 and later), and this one has none: PyTorch samples.</source>
    <translation>llama.cpp braucht einen Prozessor mit AVX2 (ab 2013), den dieser Computer nicht hat: PyTorch antwortet.</translation>
-  </message>
-  <message>
-   <source>llama.cpp was built with AVX-512 here, which {ISA_ENV}={forced_instruction_set} can't switch off:</source>
-   <translation>llama.cpp ist hier mit AVX-512 gebaut, was {ISA_ENV}={forced_instruction_set} nicht abschalten kann:</translation>
-  </message>
-  <message>
-   <source>build one for AVX2 beside it with {command}.</source>
-   <translation>baue daneben eins für AVX2 mit {command}.</translation>
   </message>
   <message>
    <source>llama.cpp isn't installed: {repair_phrase}.</source>
@@ -8177,6 +8157,10 @@ answer: a*b</translation>
   <message>
    <source>The model produced numbers that aren't finite:</source>
    <translation>Das Modell hat Zahlen erzeugt, die nicht endlich sind:</translation>
+  </message>
+  <message>
+   <source>Process {holder} holds {path}.</source>
+   <translation>Prozess {holder} hält {path}.</translation>
   </message>
   <message>
    <source>MLX needs a Mac with Apple Silicon, and this one has an Intel processor:</source>

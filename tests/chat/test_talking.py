@@ -31,16 +31,21 @@ class Echo:
             memory_budget_mb=0, talks=talks,
         )  # fmt: skip
 
-    def answer(
+    def sample(
         self,
-        prompt: Messages,
+        prompts_P: Sequence[Messages],
+        n: int,
         max_tokens: int,
         seed: int,
-        heard: Heard,
         *,
         plain: bool = False,
         temperature: float = 1.0,
-    ) -> Completion:
+        heard: Heard | None = None,
+    ) -> list[list[Completion]]:
+        assert heard is not None and len(prompts_P) == n == 1
+        return [[self._echo(prompts_P[0], heard, plain)]]
+
+    def _echo(self, prompt: Messages, heard: Heard, plain: bool) -> Completion:
         said = [one["content"] for one in prompt]
         if sum(map(len, said)) > READS:
             raise TooLongError("A prompt of so many tokens exceeds those that echo can read: choose another.")

@@ -9,7 +9,6 @@ from pathlib import Path
 from app.cli.doctor import _identity, _told_identity
 from app.swarm.identity.identity import Identity
 from app.swarm.identity.storage import keep_plain
-from engines.facts import ISA_ENV
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +17,7 @@ def test_doctor_answers_with_one_json_object(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app.cli", "doctor", "--json", "--home", str(tmp_path / "not yet" / "there")],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", ISA_ENV: "avx2"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=180,
@@ -34,8 +33,7 @@ def test_doctor_answers_with_one_json_object(tmp_path: Path) -> None:
     assert told["cpu"]["features"] and isinstance(told["gpu"], list) and told["trials"] == {}
     assert told["memory"]["total_mb"] > 100 and told["disk"]["free_mb"] > 0 and told["cpu"]["cores"] >= 1
     assert told["disk"]["home"] == str(tmp_path / "not yet" / "there")
-    assert told["cpu"]["isa"] == "avx2" and "avx512" not in str(told["cpu"])
-    assert "PyTorch computes with AVX2" in told["cpu"]["instructions"]
+    assert any("PyTorch computes with" in said for said in told["cpu"]["instructions"])
     assert told["packages"]["torch"].startswith("2.13.0")
     assert told["identity"] == {}
     assert not (tmp_path / "not yet").exists()

@@ -9,15 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 
 from engines import mlx_lora, torch_lora
-from engines.contract import Batch, Completion, Engine, Row, TokenSequence
+from engines.contract import Batch, Completion, Engine, EngineError, Row, TokenSequence
 from tests.engines.small_models import MakeModel, reference
 
 FAMILIES = ["qwen2", "qwen3", "llama"]
 NAMES = ["torch", "mlx", "llamacpp"]
+LEARNERS = ["torch", "mlx"]
 PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11")]
 PROMPT = PROMPTS[0]
 END = 1
@@ -159,6 +161,56 @@ def test_a_step(
             assert exchanged[1] == pytest.approx(after[0], rel=1e-3, abs=1e-4)
 
 
+def odd(**changes: Any) -> Row:
+    row = Row(prompt_T=[5, 6, 7, 3], completion_T=[10, 11, 1], weights_T=[1.0] * 3)
+    return msgspec.structs.replace(row, **changes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (odd(weights_T=[math.nan] * 3), "t a finite number"),
+        (odd(old_logprobs_T=[0.0, -math.inf, 0.0]), "t a finite number"),
+        (odd(sampler_logprobs_T=[-math.inf] * 3), "t a finite number"),
+        (odd(weights_T=[3e38] * 3), "step wasn't made"),
+        (odd(old_logprobs_T=[-500.0] * 3), "step wasn't made"),
+        (odd(completion_T=[10, 99, 1]), "another tokenizer"),
+        (odd(prompt_T=[-1]), "another tokenizer"),
+        (odd(prompt_T=[]), "empty prompt"),
+        (odd(weights_T=[1.0]), "number of weights"),
+        (odd(old_logprobs_T=[0.0]), "number of weights"),
+        (odd(sampler_logprobs_T=[0.0]), "number of weights"),
+    ],
+)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_bad_batch_changes_nothing(
+    name: str, bad: Row, says: str, make_model: MakeModel, tmp_path: Path
+) -> None:
+    engine, fresh = (OPEN[name](make_model("qwen2"), 0) for _ in "12")
+    good = batch(engine)
+    for one in (engine, fresh):
+        one.step(good)
+    engine.save(tmp_path / "before")
+    with pytest.raises(EngineError, match=says):
+        engine.step(msgspec.structs.replace(good, rows_S=[*good.rows_S, bad], clip=None))
+    engine.save(tmp_path / "after")
+    for file in (tmp_path / "before").iterdir():
+        assert (tmp_path / "after" / file.name).read_bytes() == file.read_bytes()
+    assert engine.step(good).grad_norm == fresh.step(good).grad_norm, "nothing of it is in the next gradient"
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_logprobs_of_odd_lengths(name: str, make_model: MakeModel) -> None:
+    engine = OPEN[name](make_model("qwen2"), 0)
+    long = TokenSequence(prompt_T=[8, 9, 3], completion_T=[14, 15, 16, 17, 18, 19, 20])
+    empty, one = (TokenSequence(prompt_T=[5, 6, 7, 3], completion_T=tokens) for tokens in ([], [1]))
+    found = engine.logprobs([empty, long, one])
+    assert [len(values) for values in found] == [0, 7, 1]
+    assert engine.logprobs([]) == [] and engine.logprobs([empty]) == [[]]
+    assert engine.logprobs([one])[0] == pytest.approx(found[2], abs=1e-5)
+    assert engine.sample([], 4, 8, seed=0) == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_tokens_follow_the_exact_distribution(name: str, make_model: MakeModel, tmp_path: Path) -> None:
     """Chi-square at 0.1 % significance of first tokens, and of those behind the commonest one, against the
@@ -222,21 +274,24 @@ def test_an_answer_is_told_as_it_grows(name: str, make_model: MakeModel) -> None
         told.append(text)
         return len(told) < most
 
+    def answer(tokens: int, seed: int, **sampling: Any) -> Completion:
+        return engine.sample([PROMPT], 1, tokens, seed, heard=heard, **sampling)[0][0]
+
     most = 1000
     for plain in (False, True):
         found = [engine.sample([PROMPT], 1, 24, seed, plain=plain)[0][0] for seed in range(8)]
         seed, whole = max(enumerate(found), key=lambda one: len(one[1].tokens_T))
         told.clear()
-        assert engine.answer(PROMPT, 24, seed, heard, plain=plain) == whole
+        assert answer(24, seed, plain=plain) == whole
         assert len(told) >= len(whole.tokens_T) - 1 > 3
         assert all(whole.text.startswith(text) for text in told)
     most = 3
     told.clear()
-    cut = engine.answer(PROMPT, 24, seed, heard, plain=True)
+    cut = answer(24, seed, plain=True)
     assert cut.tokens_T == whole.tokens_T[:3] and not cut.finished and cut.text == told[-1]
     most = 1000
-    cold = {str(engine.answer(PROMPT, 8, seed, heard, temperature=1e-3).tokens_T) for seed in range(4)}
-    warm = {str(engine.answer(PROMPT, 8, seed, heard).tokens_T) for seed in range(4)}
+    cold = {str(answer(8, seed, temperature=1e-3).tokens_T) for seed in range(4)}
+    warm = {str(answer(8, seed).tokens_T) for seed in range(4)}
     assert len(cold) == 1 < len(warm)
 
 

@@ -16,46 +16,20 @@ import pytest
 import torch
 
 from engines import llamacpp
-from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
-from engines.llamacpp import LlamaEngine, open_engine
+from engines.contract import EngineError, TokenSequence
+from engines.llamacpp import open_engine
 from engines.llamacpp.model import Context
 from engines.torch_lora import open_engine as open_torch
+from tests.engines.lessons import PROMPTS, move, sequences, worst
 from tests.engines.small_models import MakeModel
 
 if reason := llamacpp.why_unavailable():
     pytest.skip(reason, allow_module_level=True)
-PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
 
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-
-
-def sequences(engine: LlamaEngine, groups: list[list[Completion]]) -> list[TokenSequence]:
-    return [
-        TokenSequence(prompt_T=engine.prompt_tokens(prompt), completion_T=completion.tokens_T)
-        for prompt, group in zip(PROMPTS, groups, strict=True)
-        for completion in group
-    ]
-
-
-def worst(engine: LlamaEngine, groups: list[list[Completion]]) -> float:
-    """Largest difference between the sampler's log-probabilities and the learner's."""
-    learned = engine.logprobs(sequences(engine, groups))
-    sampled = [completion.logprobs_T for group in groups for completion in group]
-    return max(
-        abs(a - b) for one, other in zip(learned, sampled, strict=True) for a, b in zip(one, other, strict=True)
-    )
-
-
-def move(engine: LlamaEngine, groups: list[list[Completion]], rate: float = 0.05) -> None:
-    """A step that changes the model visibly."""
-    rows = [
-        Row(prompt_T=s.prompt_T, completion_T=s.completion_T, weights_T=[0.1 * (-1) ** i] * len(s.completion_T))
-        for i, s in enumerate(sequences(engine, groups))
-    ]
-    engine.step(Batch(rows_S=rows, learning_rate=rate))
 
 
 def test_what_prompts_begin_with_alike_is_read_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_it_talks_and_remembers(folder: Path, tmp_path: Path) -> None:
         chat.close()
     engine = chat._engine
     prompt = [{"role": "user", "content": "What is the capital of France?"}]
-    assert "Paris" in engine.answer(prompt, 16, 1, lambda _: True, temperature=1e-3).text
+    assert "Paris" in engine.sample([prompt], 1, 16, 1, temperature=1e-3)[0][0].text
 
 
 def test_everyday_replies_are_likelier_than_the_same_words_in_disorder(folder: Path) -> None:

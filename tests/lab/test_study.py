@@ -13,7 +13,7 @@ import pytest
 
 from app.lab import study
 from app.lab.arms import parse_arms
-from app.lab.plan import StudyPlan
+from app.lab.plan import LabRound, StudyPlan, digest
 from app.sapo.scoring.sandbox import Sandbox
 from tests.lab.fake_swarm import FakeSwarm
 from tests.lab.rounds.test_experiment import PLAN
@@ -75,3 +75,44 @@ def test_nothing_goes_to_standard_output(
     conduct(SMALL, ARMS[:1], range(1), tmp_path, Power(), "")
     out, err = capsys.readouterr()
     assert out == "" and "run 1 of 1: 4/0 seed 0, round 4/4, held-out" in err
+
+
+def test_a_damaged_run_or_one_of_another_length_counts_as_not_there(tmp_path: Path) -> None:
+    records = [LabRound(round=number) for number in range(SMALL.rounds + 1)]
+    file = tmp_path / "rounds" / f"{ARMS[0].key}.seed0.json"
+    file.parent.mkdir()
+    for content in (
+        b"",
+        b"\xff\x00 not json",
+        msgspec.json.encode(records[:-1]),
+        msgspec.json.encode(records)[:-9],
+    ):
+        file.write_bytes(content)
+        assert study.read_run(tmp_path, SMALL, ARMS[0], 0) is None
+    file.write_bytes(msgspec.json.encode(records))
+    assert study.read_run(tmp_path, SMALL, ARMS[0], 0) == records
+    assert study.read_run(tmp_path, SMALL, ARMS[0], 1) is None is study.read_run(tmp_path, SMALL, ARMS[1], 0)
+
+
+def test_another_plan_and_a_foreign_folder_are_refused(conduct: Any, tmp_path: Path) -> None:
+    conduct(SMALL, ARMS[:1], range(1), tmp_path / "out", Power(), "")
+    with pytest.raises(study.StudyError, match=r"learning_rate 0\.001 there, 0\.002 now"):
+        conduct(
+            msgspec.structs.replace(SMALL, learning_rate=0.002), ARMS, range(1), tmp_path / "out", Power(), ""
+        )
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "study.json").write_text("{")
+    for folder in (tmp_path / "file", tmp_path):
+        with pytest.raises(study.StudyError):
+            conduct(SMALL, ARMS, range(1), folder, Power(), "")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_models_digest_follows_its_weights(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "config.json").write_bytes(b"{}")
+    first = digest(tmp_path)
+    (tmp_path / "README.md").write_bytes(b"about")
+    assert digest(tmp_path) == first
+    (tmp_path / "model.safetensors").write_bytes(b"Weights")
+    assert digest(tmp_path) != first

@@ -87,6 +87,9 @@ def make_project(folder: Path) -> Path:
         folder / "app" / "install" / "launcher",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
+    (folder / "engines").mkdir()
+    for file in ("__init__.py", "locks.py"):
+        shutil.copy2(ROOT / "engines" / file, folder / "engines" / file)
     (folder / "app" / "cli" / "__init__.py").write_text("")
     (folder / "app" / "cli" / "__main__.py").write_text(TELLS)
     requirements = folder / "packaging" / "requirements"

@@ -147,7 +147,6 @@ def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
 
 FREE = {
     "packaging/packs/resolving.py": "asks what pip would take, and installs nothing (--dry-run)",
-    "app/bench/runs/serve.py": "the server to compare with, in a folder that goes; no app has the bench",
     "app/install/launcher/install.py": "hands on what it is told: stamp.listed, and the orders of optional.py",
 }
 

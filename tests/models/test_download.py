@@ -25,8 +25,9 @@ from app.models.download import (
 from app.models.shelf import Shelf, is_downloading, locate
 from engines.contract import EngineError
 from engines.files import folder_lock
-from tests.engines.hub import COMMIT, StandIn, model_files, serving, wait_until
+from tests.engines.hub import COMMIT, StandIn, model_files, serving
 from tests.engines.small_models import MakeModel
+from tests.hosting import wait_until
 
 ROOT = Path(__file__).parents[2]
 QUICK = RetryLimit(attempts=4, first_s=0.01, longest_s=0.05, silent_s=10.0)

@@ -89,6 +89,7 @@ class FakeEngine:
         *,
         plain: bool = False,
         temperature: float = 1.0,
+        heard: Heard | None = None,
     ) -> list[list[Completion]]:
         _maybe("die while sampling", self.steps)
         _maybe("hang while sampling", self.steps)
@@ -128,18 +129,6 @@ class FakeEngine:
         finished = TROUBLE != "unfinished" or max_tokens > 100
         tokens = [*map(ord, text), *[0] * finished]
         return Completion(tokens_T=tokens, logprobs_T=[-0.1] * len(tokens), finished=finished, text=text)
-
-    def answer(
-        self,
-        prompt: Messages,
-        max_tokens: int,
-        seed: int,
-        heard: Heard,
-        *,
-        plain: bool = False,
-        temperature: float = 1.0,
-    ) -> Completion:
-        raise NotImplementedError("a trainer is not talked to")
 
     def prompt_tokens(self, prompt: Messages) -> list[int]:
         return [*map(ord, prompt[-1]["content"])]

@@ -1,4 +1,5 @@
-"""Bringing files here from a host that cuts, truncates, corrupts and refuses."""
+"""A pack's files: what is here is kept, the rest comes from the host or a mirror. Hosts that cut, corrupt and
+refuse: tests/models/test_download.py."""
 
 from __future__ import annotations
 
@@ -69,19 +70,6 @@ def test_everything_arrives_and_is_asked_for_once(host: Host, files: dict[str, b
     assert len(host.asked) == asked and grew[-1] == sum(map(len, files.values()))
 
 
-def test_a_cut_connection_goes_on_at_the_exact_byte(
-    host: Host, files: dict[str, bytes], tmp_path: Path
-) -> None:
-    host.cut[LARGE] = [50_000, 70_000, 0]
-    _, paused = bring(host, tmp_path)
-    assert (tmp_path / LARGE).read_bytes() == files[LARGE] and len(paused) == 3
-    ranges = [wanted for name, wanted in host.asked if name == LARGE]
-    starts = [int(wanted.removeprefix("bytes=").rstrip("-") or 0) for wanted in ranges]
-    assert starts[0] == 0 and starts == sorted(starts) and 0 < starts[1] <= 50_000 and len(starts) == 4
-    sent = min(50_000, starts[1]) + min(70_000, starts[2] - starts[1])
-    assert starts[2] == sent and starts[3] == starts[2]
-
-
 def test_what_a_killed_process_left_is_continued(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
     wheels = {wheel.file: wheel for wheel in signed(files).manifest.wheels}
     partial_path(tmp_path, wheels[LARGE]).write_bytes(files[LARGE][:123_456])
@@ -89,33 +77,6 @@ def test_what_a_killed_process_left_is_continued(host: Host, files: dict[str, by
     bring(host, tmp_path)
     assert host.asked == [(LARGE, "bytes=123456-")]
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
-
-
-def test_a_host_without_ranges_is_read_from_the_start(
-    host: Host, files: dict[str, bytes], tmp_path: Path
-) -> None:
-    host.ranges, host.cut[LARGE] = False, [100_000]
-    bring(host, tmp_path)
-    assert (tmp_path / LARGE).read_bytes() == files[LARGE]
-
-
-def test_a_wheel_that_is_damaged_for_good_is_refused(host: Host, tmp_path: Path) -> None:
-    host.corrupt[LARGE] = 99
-    assert "damaged" in refused(host, tmp_path)
-    assert not (tmp_path / LARGE).exists() and all(not path.stat().st_size for path in tmp_path.glob("*.part"))
-
-
-def test_a_wheel_that_is_damaged_once_is_fetched_again(
-    host: Host, files: dict[str, bytes], tmp_path: Path
-) -> None:
-    host.corrupt[LARGE] = 1
-    _, paused = bring(host, tmp_path)
-    assert "damaged" in paused[0] and (tmp_path / LARGE).read_bytes() == files[LARGE]
-
-
-def test_more_than_was_promised_is_refused(host: Host, tmp_path: Path) -> None:
-    host.longer = True
-    assert "damaged" in refused(host, tmp_path)
 
 
 def test_damage_on_this_disk_is_noticed(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:
@@ -130,14 +91,6 @@ def test_a_missing_file_is_not_asked_for_again(host: Host, tmp_path: Path) -> No
     del host.files[SMALL]
     assert f"doesn't have {SMALL}" in refused(host, tmp_path, pack)
     assert [name for name, _ in host.asked] == [SMALL]
-
-
-def test_a_busy_host_is_given_time(host: Host, tmp_path: Path) -> None:
-    host.status = [(503, {}), (429, {"Retry-After": "0"})]
-    _, paused = bring(host, tmp_path)
-    assert len(paused) == 2 and "503" in paused[0]
-    host.status = [(500, {})] * 9
-    assert "answers 500" in refused(host, tmp_path / "other")
 
 
 def test_a_mirror_steps_in(host: Host, files: dict[str, bytes], tmp_path: Path) -> None:

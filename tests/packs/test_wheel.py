@@ -81,7 +81,7 @@ def test_a_wheel_without_llamacpp_is_refused(tmp_path: Path) -> None:
 
 def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(model, "features", lambda **_: ())
+    monkeypatch.setattr(model, "features", lambda: ())
     monkeypatch.setattr(model.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(model, "library", lambda: None)
     assert remedy.PACK_FILE == place.MARK and model.why_unavailable() == ""  # a checkout's was built here
@@ -93,5 +93,5 @@ def test_a_processor_that_the_wheel_is_not_for_is_told(tmp_path: Path, monkeypat
     (tmp_path / model.PROCESSOR_FILE).unlink()
     (tmp_path / place.MARK).touch()
     assert "needs a processor with AVX2" in model.why_unavailable()
-    monkeypatch.setattr(model, "features", lambda **_: ("avx2",))
+    monkeypatch.setattr(model, "features", lambda: ("avx2",))
     assert model.why_unavailable() == ""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import platform
 import shutil
 import sys
-import threading
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,11 +22,11 @@ import pytest
 from aiohttp import web
 
 from app.install.packs.manifest import PackManifest, SignedManifest
+from tests.hosting import FaultyHost, serving_routes
 
 KEY = nacl.signing.SigningKey(bytes(range(32)))
 KEYS = (bytes(KEY.verify_key).hex(),)
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-SLICE = 2**14
 ROOT = Path(__file__).parents[2]
 
 
@@ -121,18 +118,9 @@ def signed(files: dict[str, bytes], base: str = "", **changed: Any) -> SignedMan
 
 
 @dataclass
-class Host:
-    """`cut` ends a body after so many bytes, once for each entry; `corrupt` makes so many answers wrong;
-    `status` answers these first; `slow_s` follows each slice of 16 KB."""
+class Host(FaultyHost):
+    """Gives out packs."""
 
-    files: dict[str, bytes]
-    url: str = ""
-    cut: dict[str, list[int]] = field(default_factory=dict)
-    corrupt: dict[str, int] = field(default_factory=dict)
-    status: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    ranges: bool = True
-    slow_s: float = 0.0
-    longer: bool = False
     portal: bool = False
     """A network's login page stands in front of everything."""
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -144,8 +132,8 @@ class Host:
         return f"{self.url}/{name}"
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        name, wanted = request.match_info["file"], request.headers.get("Range", "")
-        self.asked.append((name, wanted))
+        name = request.match_info["file"]
+        self.asked.append((name, request.headers.get("Range", "")))
         if self.status:
             status, headers = self.status.pop(0)
             return web.Response(status=status, headers=headers)
@@ -153,70 +141,15 @@ class Host:
             return web.Response(text="<html>Log in first</html>", content_type="text/html")
         if name not in self.files:
             return web.Response(status=404)
-        content = self.files[name] + b"more" * self.longer
         if request.method == "HEAD":
-            return web.Response(headers={"Content-Length": str(len(content))})
-        if self.corrupt.get(name, 0) > 0:
-            self.corrupt[name] -= 1
-            content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
-        start, headers = 0, {"Content-Type": "text/html"} if name.endswith(".html") else {}
-        if wanted and self.ranges:
-            start = int(wanted.removeprefix("bytes=").partition("-")[0])
-            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        body = content[start:]
-        response = web.StreamResponse(status=206 if "Content-Range" in headers else 200, headers=headers)
-        response.content_length = len(body)
-        await response.prepare(request)
-        end = self.cut[name].pop(0) if self.cut.get(name) else len(body)
-        for at in range(0, min(end, len(body)), SLICE):
-            await response.write(body[at : min(at + SLICE, end)])
-            if self.slow_s:
-                await asyncio.sleep(self.slow_s)
-        if end < len(body):
-            assert request.transport is not None
-            request.transport.close()
-        return response
+            return web.Response(headers={"Content-Length": str(len(self.files[name]))})
+        return await self.send(request, name, {"Content-Type": "text/html"} if name.endswith(".html") else {})
 
 
 @contextmanager
 def serving(host: Host) -> Iterator[Host]:
-    """In a thread, on a port that the system chose."""
-    loop = asyncio.new_event_loop()
-    runner: list[web.AppRunner] = []
-
-    async def start() -> None:
-        application = web.Application()
-        application.add_routes([web.get("/{file}", host.answer)])
-        runner.append(web.AppRunner(application, shutdown_timeout=0.1))
-        await runner[0].setup()
-        await web.TCPSite(runner[0], "127.0.0.1", 0).start()
-        host.url = f"http://127.0.0.1:{runner[0].addresses[0][1]}"
-
-    ready = threading.Event()
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        loop.run_until_complete(start())
-        ready.set()
-        loop.run_forever()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    assert ready.wait(60)
-    try:
+    with serving_routes([web.get("/{file}", host.answer)]) as (host.url,):
         yield host
-    finally:
-        asyncio.run_coroutine_threadsafe(runner[0].cleanup(), loop).result(60)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(60)
-        loop.close()
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def write_out(files: dict[str, bytes], folder: Path) -> Path:

@@ -216,7 +216,7 @@ def test_rows_of_every_engine_say_what_it_answers_alone(name: str) -> None:
         pytest.skip(why)
     engine = opening.open_engine(name, locate("starter"), threads=1)
     asked = [[{"role": "user", "content": text}] for text in ("What is 2 + 3?", "What is 712 - 45 + 9?", "7?")]
-    alone = [engine.answer(one, 12, 0, lambda text: True, temperature=1e-5).tokens_T for one in asked]
+    alone = [engine.sample([one], 1, 12, 0, temperature=1e-5)[0][0].tokens_T for one in asked]
 
     def read(turns: Any) -> list[int]:
         return list(engine.prompt_tokens(turns))

@@ -49,7 +49,7 @@ def test_a_free_answer_is_the_greedy_one_with_its_probability(engine: Engine) ->
     prompt = [{"role": "user", "content": "What is 2 + 3?"}]
     (one,) = answer(engine, [prompt], (), 12)
     assert one is not None
-    greedy = engine.answer(prompt, 12, 0, lambda text: True, temperature=1e-5)
+    greedy = engine.sample([prompt], 1, 12, 0, temperature=1e-5)[0][0]
     assert one.text == greedy.text.strip() and one.finished == greedy.finished
     assert 0.0 < one.sure <= 1.0
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.packs.wheels import Host, wait_until
+from tests.hosting import wait_until
+from tests.packs.wheels import Host
 from tests.updates.releases import LIST
 from tests.updates.test_window import today
 

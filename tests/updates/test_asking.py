@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import threading
 from datetime import timedelta
@@ -48,17 +47,6 @@ def test_a_newer_version_is_offered(host: Host, tmp_path: Path) -> None:
     assert found == known.read_known(tmp_path)
 
 
-def test_an_unchanged_list_costs_one_small_answer(host: Host, tmp_path: Path) -> None:
-    look(host, tmp_path)
-    host.asked.clear()
-    assert look(host, tmp_path).offer is not None
-    assert host.asked == [(f"{LIST}.sig", "")]
-    look(host, tmp_path, serial=6, version="0.3.0")
-    assert [name for name, _ in host.asked[1:]] == [f"{LIST}.sig", LIST]
-    (tmp_path / "updates" / "feed.json").write_bytes(b"damaged here")
-    assert "isn't signed" in refused(host, tmp_path), "and what lies here is believed no more than what comes"
-
-
 def test_the_newest_needs_nothing(host: Host, tmp_path: Path) -> None:
     assert look(host, tmp_path, version=installed.version()).offer is None
     assert look(host, tmp_path, version="0.0.9", serial=6).offer is None
@@ -67,16 +55,10 @@ def test_the_newest_needs_nothing(host: Host, tmp_path: Path) -> None:
 def test_an_older_list_is_refused(host: Host, tmp_path: Path) -> None:
     look(host, tmp_path, serial=7)
     assert "number 6, and number 7 was here before" in refused(host, tmp_path, serial=6)
-    assert "gives out an old one" in refused(host, tmp_path, serial=7, version="0.1.9")
     assert known.read_known(tmp_path).serial == 7
-    (tmp_path / known.KNOWN_FILE).write_text("{ broken")
-    look_back = dict(serial=6)
-    with pytest.raises(InstallError, match="number 6, and number 7 was here before"):
-        look(host, tmp_path, **look_back)
-    (tmp_path / known.KNOWN_FILE).unlink()
-    with pytest.raises(InstallError, match="number 6, and number 7 was here before"):
-        look(host, tmp_path, **look_back)
     assert look(host, tmp_path, serial=8).serial == 8
+    (tmp_path / known.KNOWN_FILE).write_text("{ broken")
+    assert look(host, tmp_path, serial=9).serial == 9
 
 
 def test_an_expired_list_is_refused_and_nothing_else_stops(host: Host, tmp_path: Path) -> None:
@@ -98,7 +80,6 @@ def test_a_mirror_steps_in(host: Host, tmp_path: Path) -> None:
 def test_a_list_of_somebody_else_is_refused(host: Host, tmp_path: Path) -> None:
     host.files[f"{LIST}.sig"] = b"0" * 128
     assert "signed by the makers" in refused(host, tmp_path)
-    assert not (tmp_path / "updates" / "feed.json").exists()
 
 
 def test_hosts_that_misbehave_are_named(host: Host, tmp_path: Path) -> None:
@@ -130,11 +111,11 @@ def test_the_request_says_nothing_about_this_computer(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(InstallError):
                 ask(tmp_path, trust(f"{one.url}/{LIST}"), NOW, QUICK)
-        first, others = one.asked[0], one.asked[2:]
-        shown = trust(f"{one.url}/{LIST}").request  # on the page Privacy
-        assert sorted(first.decode().split("\r\n")) == ["", "", *sorted(shown.split("\n"))]
-        assert first.decode().startswith(shown.split("\n")[0])
-        assert others[0] == first, "it cannot tell the second question from the first"
+        shown = trust(f"{one.url}/{LIST}").request.split("\n\n")  # on the page Privacy
+        for asked, told in zip(one.asked[:2], shown, strict=True):
+            assert sorted(asked.decode().split("\r\n")) == ["", "", *sorted(told.split("\n"))]
+            assert asked.decode().startswith(told.split("\n")[0])
+        assert one.asked[2:] == one.asked[:2], "it cannot tell the second question from the first"
 
 
 def test_a_proxy_that_wants_a_login_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +154,7 @@ def test_a_way_without_encryption_is_not_followed() -> None:
 
 
 def test_a_disk_that_refuses_says_so(host: Host, tmp_path: Path) -> None:
-    (tmp_path / "updates").write_text("in the way")
+    (tmp_path / known.KNOWN_FILE).mkdir()
     with pytest.raises(InstallError, match="can't be written"):
         look(host, tmp_path)
 
@@ -215,19 +196,6 @@ class serving_raw:
 
     def _answer(self, asked: bytes) -> bytes:
         return self.answer
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
-def test_a_link_in_place_of_the_folder_is_not_followed(host: Host, tmp_path: Path) -> None:
-    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
-    home.mkdir()
-    elsewhere.mkdir()
-    (elsewhere / "feed.json").write_text("mine")
-    (home / "updates").symlink_to(elsewhere)
-    assert known.stored_feed(home) == (b"", b"")
-    look(host, home)
-    assert (elsewhere / "feed.json").read_text() == "mine" and len(list(elsewhere.iterdir())) == 1
-    assert not (home / "updates").is_symlink() and known.stored_feed(home)[0]
 
 
 class redirecting(serving_raw):

@@ -15,7 +15,7 @@ from app.desktop.links import FILE, ICON, KEY, DesktopEntry, NoLinks, WindowsLin
 from app.desktop.login import AutostartError, LinuxAutostart, read_entry
 from app.install.updates import installed
 from tests.desktop.test_autostart import Registry
-from tests.packs.wheels import wait_until
+from tests.hosting import wait_until
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="paths as POSIX has them")
 

@@ -86,6 +86,7 @@ def furnish(home: Path, host: Host) -> None:
     pack.mkdir(parents=True)
     (pack / "torch").write_bytes(b"t" * 5000)
     (pack.parent / "current.json").write_text('{"current": "cpu-1.0"}')
+    (pack.parent.parent / "trials.json").write_text("{}")
 
 
 def test_what_goes_is_told_with_sizes_and_then_goes(person: Path, host: Host) -> None:

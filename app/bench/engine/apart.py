@@ -31,7 +31,6 @@ from app.common.text import bounded_integer
 from app.models.catalogue import full_name
 from app.models.shelf import locate
 from engines.contract import EngineError
-from engines.facts import ISA_ENV, forced_instruction_set
 
 NEW, REPEATS = 128, 3
 INSTALL = "./shoal setup --bench installs it"
@@ -140,7 +139,6 @@ def measure(
         "threads": threads,
         "repeats": repeats,
         "machine": card_name(args.device) + machine(load),
-        "isa": forced_instruction_set(),
     }
 
 
@@ -184,7 +182,7 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
         if "missing" in row:
             lines.append(f"{name:<30}  {row['missing']}")
             continue
-        parts = [f"{key[:-2]} {row[key]:.2f}" for key in ("sample_s", "step_s", "swap_s") if key in row]
+        parts = [f"{key[:-2]} {row[key]:.2f}" for key in ("sample_s", "step_s") if key in row]
         parts += [" ".join(pair) for pair in row["instructions"].items()]
         numbers = (
             f"{row['seconds']:>9.2f}{row['cpu_s']:>9.2f}{row['tokens_per_s']:>10.1f}{row['peak_mb']:>9.0f}"
@@ -192,8 +190,7 @@ def table(found: Mapping[str, Mapping[str, Any]], about: Mapping[str, Any]) -> l
         lines.append(f"{name:<30}{numbers}  {', '.join(parts)}")
     lines.append(
         f"{about['model']}, {about['rows']} x ({about['prompt_tokens']} + {about['new_tokens']}) tokens, "
-        f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}"
-        f"{', ' + ISA_ENV + '=' + about['isa'] if about['isa'] else ''}."
+        f"{about['threads']} threads, medians of {about['repeats']}; {about['machine']}."
     )
     return lines
 

@@ -114,8 +114,7 @@ def measure_step(task: ApartTask) -> Figures:
 
 
 def measure_round(task: ApartTask) -> Figures:
-    """Samples a group and makes one step on it. Then measures what a changed adapter costs the sampler: the
-    seconds for one token right after the step, minus those for another one later."""
+    """Samples a group and makes one step on it."""
     engine, loading = opened(task)
     warm = engine.sample([task.messages], task.rows, 2, 1)[0]
     engine.step(_batch(task, [completion.tokens_T for completion in warm[:2]]))
@@ -125,15 +124,7 @@ def measure_round(task: ApartTask) -> Figures:
     mu = [completion.logprobs_T for completion in group] if engine.info.sampler else None
     engine.step(_batch(task, [completion.tokens_T for completion in group], mu))
     found = clock.figures(_tokens(group), load_s=loading, note=engine.info.sampler or engine.info.dtype)
-    once = _seconds(engine, task)
-    swap = max(0.0, once - min(_seconds(engine, task) for _ in range(2)))
-    return found | {"sample_s": sampled, "step_s": found["seconds"] - sampled, "swap_s": swap}
-
-
-def _seconds(engine: Engine, task: ApartTask) -> float:
-    start = time.perf_counter()
-    engine.sample([task.messages], task.rows, 1, 3)
-    return time.perf_counter() - start
+    return found | {"sample_s": sampled, "step_s": found["seconds"] - sampled}
 
 
 def _tokens(group: Sequence[Completion]) -> int:

@@ -2,8 +2,8 @@
 puzzles at temperature 0, in turns, so that other load affects both.
 
 Each client sends its next request as soon as it has its answer. "cpu ms" is a server's processor time per
-request, which is more reliable if other programs were busy. llama-cpp-python's server is installed with pip
-into its own environment; `--peer` names the Python of an existing one."""
+request, which is more reliable if other programs were busy. `--peer` names a Python that has
+llama-cpp-python[server]."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import subprocess
-import sysconfig
 import tempfile
 import time
-import venv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -51,8 +48,6 @@ from engines.models.gguf import gguf
 SUMMARY = "the server for other programs: requests a second beside llama-cpp-python's own server"
 BUDGET = {"ratio": 1.0, "ratio_at_8": 1.5, "errors": 0}
 """DESIGN section 8."""
-PEER = ("fastapi", "uvicorn", "pydantic-settings", "sse-starlette", "starlette-context", "PyYAML")
-"""Packages that llama-cpp-python[server] needs in addition to those installed here."""
 OURS, THEIRS = "shoal", "llama-cpp-python"
 _PUZZLES = 48
 _FAMILIES = {"chain_sum": 1, "basic_arithmetic": 1}
@@ -133,8 +128,9 @@ def run(args: argparse.Namespace, tell: Tell) -> Figures:
         missing = ""
         try:
             file, kind = _file(folder, place, tell)
-            peer = args.peer or _environment(place / "peer", tell)
-            servers[THEIRS] = stack.enter_context(_theirs(peer, file, threads, environment, place))
+            if args.peer is None:
+                raise BenchError("name a Python that has it with --peer.")
+            servers[THEIRS] = stack.enter_context(_theirs(args.peer, file, threads, environment, place))
         except BenchError as error:
             missing = str(error)
             tell(f"llama-cpp-python's server can't be measured: {missing}")
@@ -217,29 +213,6 @@ def _asked(folder: Path, tokens: int) -> list[dict[str, Any]]:
         {"messages": list(asking.messages(puzzle.text, asking.TAGGED)), "temperature": 0, "max_tokens": tokens}
         for puzzle in draw_several(levels, _PUZZLES, Random(7))
     ]
-
-
-def _environment(folder: Path, tell: Tell) -> Path:
-    """Creates an environment with the peer's packages and this one's llama.cpp; returns its Python."""
-    tell("An environment is made for llama-cpp-python's server ...")
-    if not (Path(sysconfig.get_path("purelib")) / "llama_cpp" / "server").is_dir():
-        raise BenchError("llama-cpp-python isn't installed here: ./shoal doctor says why.")
-    venv.create(folder, with_pip=True)
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    done = subprocess.run(
-        [python, "-m", "pip", "install", "-q", *PEER], capture_output=True, text=True, timeout=PATIENCE_S
-    )
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise BenchError(f"pip could not install it ({said}): name a Python that has it with --peer.")
-    purelib = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    (Path(purelib) / "shoal.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return python
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from app.common.text import bounded_integer
 from app.models.shelf import locate
 from app.sapo.probe import wilson
 from engines.contract import EngineError
-from engines.facts import cpu_name, forced_instruction_set
+from engines.facts import cpu_name
 
 SUMMARY = "what a skill gets right on new rows, beside other ways to sort them"
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
             name: {arm: _together(each) for arm, each in by_arm.items()} for name, by_arm in found.items()
         },
         "model": args.model,
-        "machine": f"{cpu_name()}, {args.threads} threads, instructions {forced_instruction_set() or 'all'}",
+        "machine": f"{cpu_name()}, {args.threads} threads",
     }
     files.write_json(args.out / "figures.json", figures)
     return figures

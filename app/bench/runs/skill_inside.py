@@ -41,9 +41,7 @@ from app.skills.skill import Skill
 from engines.models.folder import read_settings
 from engines.opening import open_engine
 
-LESSON, ROUNDS, SHUFFLED, CONSTANT, LETTERS, EMBEDDINGS, PEFT = ARMS = (
-    "lesson", "rounds", "shuffled", "constant", "letters", "embeddings", "peft",
-)  # fmt: skip
+LESSON, CONSTANT, LETTERS, EMBEDDINGS, PEFT = ARMS = "lesson", "constant", "letters", "embeddings", "peft"
 INSTANT, AFTER = "", "after the lesson"
 """When arms are asked that don't learn for a time, and those that have a lesson."""
 PROBED = 10
@@ -80,8 +78,6 @@ class Asking:
     def __init__(self, run: SkillRun) -> None:
         made = tables.read(Path(run.table).read_bytes(), Path(run.table).stem).made
         held = _held_out(made, run.seed)
-        if run.arm == SHUFFLED:
-            made = _shuffled(made, held, run.seed)
         sides = (question_set.near_duplicate_key(row.question) in held for row in made.rows)
         rows = [msgspec.structs.replace(row, held_out=side) for row, side in zip(made.rows, sides, strict=True)]
         made = msgspec.structs.replace(made, rows=tuple(rows))
@@ -132,16 +128,6 @@ def _held_out(made: QuestionSet, seed: int) -> frozenset[Content]:
     return frozenset(ranked[: max(1, round(len(ranked) / HELD_OUT_SHARE))])
 
 
-def _shuffled(made: QuestionSet, held: frozenset[Content], seed: int) -> QuestionSet:
-    """Returns the set with the answers of the taught rows permuted."""
-    keys = [question_set.near_duplicate_key(row.question) for row in made.rows]
-    places = [at for at, key in enumerate(keys) if key not in held]
-    rows = list(made.rows)
-    for at, other in zip(places, Random(seed).sample(places, len(places)), strict=True):
-        rows[at] = msgspec.structs.replace(made.rows[at], answer=made.rows[other].answer)
-    return msgspec.structs.replace(made, rows=tuple(rows))
-
-
 class _Here(TrainerLink):
     """A trainer in this process."""
 
@@ -177,7 +163,7 @@ class _Rows:
 
 
 async def learn(run: SkillRun, asking: Asking) -> None:
-    """Teaches the lesson, unless the arm has none, and plays rounds while they bring something."""
+    """Teaches the lesson and plays rounds while they bring something."""
     skill, link, own = asking.skill, _Here(run), read_settings(Path(run.model))
     FAMILIES.enable(question_set.family(skill.made))
     settings = Settings(
@@ -189,7 +175,7 @@ async def learn(run: SkillRun, asking: Asking) -> None:
     tools = RoundTools(link, link.info, cast(Any, _Rows()), settings, identity, _silent)
     state = NodeState(
         round=0, curriculum=curriculum.start(settings.families), identity="", questions=QUESTIONS_VERSION,
-        way=skill.way, taught=run.arm == ROUNDS,
+        way=skill.way,
     )  # fmt: skip
 
     async def ask(at: str) -> None:

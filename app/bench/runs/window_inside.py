@@ -13,13 +13,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import psutil
 
 BORN = "SHOAL_BENCH_BORN"
-POINTS, PANS = 100_000, 60
 ROUNDS = 3
 PATIENCE_S = 300.0
 SETTLE_S, WATCH_S = 3.0, 15.0
@@ -42,7 +40,7 @@ def main(home: Path, live: bool) -> None:
         platform=application.platformName(),
     )
     if live:
-        found |= _learning(desktop) | _panning(desktop, application.processEvents)
+        found |= _learning(desktop)
     desktop.control.close()
     print(json.dumps(found), flush=True)
 
@@ -74,25 +72,6 @@ def _learning(desktop: Any) -> dict[str, float]:
         paused_window_cpu_percent=window,
         paused_node_cpu_percent=paused,
     )
-
-
-def _panning(desktop: Any, process_events: Callable[[], None]) -> dict[str, float]:
-    """Milliseconds per frame while a long curve is dragged."""
-    from app.ui.charts.chart import Chart
-
-    chart = Chart(desktop.theme)
-    chart.resize(960, 320)
-    chart.show()
-    _seen(chart, process_events)
-    chart.show_series([(float(at), (at * 7919 % 1000) / 1000, 0.03) for at in range(POINTS)])
-    frames = []
-    for at in range(PANS):
-        start = time.perf_counter()
-        chart.show_range(at * 200, at * 200 + 0.8 * POINTS)
-        chart.repaint()
-        frames.append(1000 * (time.perf_counter() - start))
-    chart.close()
-    return dict(pan_worst_ms=max(frames), pan_median_ms=median(frames), pan_points=POINTS)
 
 
 def _seen(widget: Any, process_events: Callable[[], None]) -> None:

@@ -6,13 +6,12 @@ removed before its replacement exists, and the stamp is deleted only if somethin
 from __future__ import annotations
 
 import contextlib
-import errno
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,64 +19,25 @@ from app.install.launcher import install, mirror, pythons, stamp, system
 from app.install.launcher.install import ProgressLine, say
 from app.install.launcher.pythons import SetupError
 from app.install.launcher.stamp import PURPOSES, UNFINISHED
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(descriptor: int) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in HELD:
-                raise
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as some network disks have it
-
-
-HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-"""What the system says of a lock that another process holds; any other error is the disk's."""
+from engines.locks import exclusive_lock
 
 
 @contextlib.contextmanager
-def setup_lock(path: Path, waiting: Callable[[], None], every: float = 0.2) -> Iterator[int]:
-    """Holds the lock file at `path`, yielding its descriptor. While another process has it, `waiting` is called
-    once and the lock is tried again every `every` seconds. The file stays behind: removing it would let two in
-    at once.
-
-    Handing the descriptor to a child process (POSIX) keeps the lock until that child has ended too, so a pip
-    that outlives a killed launcher is waited for. Raises SetupError when the file cannot be made or locked.
-    """
+def setup_lock(path: Path, waiting: Callable[[], None]) -> Iterator[int]:
+    """Holds the lock file at `path`, yielding its descriptor, and waits for it without end. Handing the
+    descriptor to a child process (POSIX) keeps the lock until that child has ended too, so a pip that outlives
+    a killed launcher is waited for. Raises SetupError when the file cannot be made or locked."""
+    held = contextlib.ExitStack()
     try:
-        options = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | options, 0o644)
+        lock = held.enter_context(exclusive_lock(path, math.inf, waiting))
     except OSError as error:
         raise SetupError(
-            f"Shoal cannot write into {path.parent} ({error.strerror}), where it keeps its Python environment; "
-            "make that folder writable or copy Shoal into one of your own, then start it again."
+            f"Shoal cannot write into {path.parent}, where it keeps its Python environment, or that disk has "
+            f"no locks ({error.strerror}); make that folder writable or copy Shoal to another disk, then start "
+            "it again."
         ) from error
-    try:
-        told = False
-        while True:
-            try:
-                _take(descriptor)
-                break
-            except OSError as error:
-                if error.errno not in HELD:
-                    raise SetupError(
-                        f"The disk that holds {path.parent} has no locks ({error.strerror}): two set-ups "
-                        "could spoil each other; copy Shoal to another disk and start it there."
-                    ) from error
-                if not told:
-                    waiting()
-                told = True
-                time.sleep(every)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    with held:
+        yield lock
 
 
 MAKING, FILLING = "making", "filling"

@@ -20,7 +20,6 @@ import tarfile
 import tempfile
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -56,10 +55,6 @@ COMPILE = "compile.txt"
 """Name of a file beside the sampler's requirements: the packages needed to build it."""
 _SOURCE = re.compile(r"(?m)^llama.*(\n[ \t].*)*")
 """Matches the package that comes as source in a requirement list or lock."""
-
-AVX2_BUILD = "shoal-llamacpp-avx2"
-"""Name of a folder in the environment: llama.cpp's libraries as packs have them, with nothing newer than AVX2,
-for measurements (engines.facts.ISA_ENV)."""
 
 SLIM = {
     # Packs suit many computers. What is built here is for this one alone: see _wheel.
@@ -148,7 +143,7 @@ def provide(root: Path, name: str, waiting: Callable[[], None], number: Path | N
             if number is not None:
                 number.unlink(missing_ok=True)
         stamp.write(str(root), name)
-        if name in ("llamacpp", "avx2"):
+        if name == "llamacpp":
             (root / ".venv" / SAYS).unlink(missing_ok=True)
 
 
@@ -159,13 +154,9 @@ def _provide(root: Path, name: str, held: int) -> None:
     file, options = stamp.listed(requirements, options)
     with ProgressLine() as progress:
         orders = [["-r", file, *options]]
-        if name in ("llamacpp", "avx2"):
-            pip = install.pip_command(python, pythons.base_python())
-            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held, name == "llamacpp")
-        if name == "avx2":
-            _put_beside(wheel, folder / AVX2_BUILD)
-            return
         if name == "llamacpp":
+            pip = install.pip_command(python, pythons.base_python())
+            wheel = _wheel(root, pip, Path(requirements), progress, folder / LOG, held)
             beside = folder / "shoal-beside.txt"
             beside.write_text(_SOURCE.sub("", Path(file).read_text(encoding="utf-8")), encoding="utf-8")
             # Files of one that was killed while it put them in place may be cut off, in uv's cache too, for
@@ -180,19 +171,6 @@ def _provide(root: Path, name: str, held: int) -> None:
                 installer.install(order, progress)
 
 
-def _put_beside(wheel: Path, to: Path) -> None:
-    """Copies a wheel's libraries into a folder, replacing those there."""
-    new = to.with_suffix(".new")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir()
-    with zipfile.ZipFile(wheel) as packed:
-        for name in packed.namelist():
-            if name.startswith("llama_cpp/lib/") and not name.endswith("/"):
-                (new / Path(name).name).write_bytes(packed.read(name))
-    shutil.rmtree(to, ignore_errors=True)
-    new.rename(to)
-
-
 def _wheel(
     root: Path,
     pip: list[str],
@@ -200,19 +178,16 @@ def _wheel(
     progress: ProgressLine,
     log: Path,
     held: int,
-    native: bool,
 ) -> Path:
-    """Returns a wheel of llama-cpp-python built for this computer, or for AVX2 if not `native`; reuses one
-    built by an earlier start, or by a pip that outlived it. Raises SetupError."""
+    """Returns a wheel of llama-cpp-python built for this computer; reuses one built by an earlier start, or by
+    a pip that outlived it. Raises SetupError."""
     folder = root / ".venv"
     pin = next(
         line for line in requirements.read_text(encoding="utf-8").splitlines() if line.startswith("llama")
     )
     name, _, version = pin.partition("==")
-    unfinished = folder / ("shoal-build" if native else "shoal-build-avx2")
-    definitions = dict(SLIM)
-    if native:
-        definitions["GGML_NATIVE"] = "ON"  # half as fast again in 16 bits where there is AVX-512
+    unfinished = folder / "shoal-build"
+    definitions = SLIM | {"GGML_NATIVE": "ON"}  # half as fast again in 16 bits where there is AVX-512
     flags = requirements.with_suffix(".cmake")
     done = folder / "shoal-wheels" / _made_for(definitions, flags.read_text(encoding="utf-8"))
     done.mkdir(parents=True, exist_ok=True)
@@ -253,8 +228,7 @@ def _wheel(
         built = next(work.glob("*.whl"), None)
         if code or built is None:
             raise SetupError(explain(said, log))
-        if native:
-            (folder / PROCESSOR).write_text(pythons.processor(), encoding="ascii")
+        (folder / PROCESSOR).write_text(pythons.processor(), encoding="ascii")
         return built.replace(done / built.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)

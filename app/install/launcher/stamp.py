@@ -30,7 +30,6 @@ PURPOSES: dict[str, Parts] = {
     "test": (("test.txt", ("--only-binary", ":all:")), *_NATS),
     # What follows Shoal can do without; see app.install.launcher.optional.
     "llamacpp": _LLAMACPP,
-    "avx2": _LLAMACPP,  # built otherwise
     "mlx": _MLX,
     "bench": (("bench.txt", ("--only-binary", ":all:")),),
     "nats": _NATS,

@@ -8,7 +8,7 @@ import sys
 from app.common.process.surroundings import child_environment
 from app.install.launcher import pythons, stamp
 
-SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --avx2 | --nats]
+SETUP_HELP = """usage: shoal setup [--engine NAME | --bench | --nats]
 
 Makes the folder .venv beside this program and installs what Shoal needs into
 it. Every other command does this by itself when it has to. Run it again to
@@ -20,14 +20,11 @@ check and repair the installation.
                       anyway; elsewhere it is for tests
   --bench             also install TRL, which ./shoal bench learner and round
                       measure against
-  --avx2              also build llama.cpp for AVX2 alone, with which
-                      SHOAL_BENCH_ISA=avx2 measures
   --nats              also install a nats-server, for tests of relays on
                       NATS"""
 
 NEEDS = {
     "bench": "the benchmarks need",
-    "avx2": "a measurement with SHOAL_BENCH_ISA=avx2 needs",
     "nats": "tests of relays on NATS need",
 }
 
@@ -113,7 +110,7 @@ def _provide(root: str, name: str, firmly: bool) -> None:
     from app.install.launcher.install import say
 
     what = NEEDS.get(name, f"the engine {name} needs")
-    say(f"Installing what {what}{' (some minutes)' * (name in ('llamacpp', 'avx2'))}.")
+    say(f"Installing what {what}{' (some minutes)' * (name == 'llamacpp')}.")
     try:
         optional.provide(Path(root), name, lambda: say("Another Shoal is at it; taking over what it has done."))
     except pythons.SetupError as error:
@@ -132,7 +129,7 @@ def _setup(root: str, arguments: list[str]) -> int:
     if arguments and extra not in NEEDS and engine not in ("auto", "torch", *stamp.OPTIONAL_ENGINES):
         given = " ".join(arguments)
         print(
-            "shoal setup: It takes nothing, --bench, --avx2, --nats, or --engine with torch, llamacpp "
+            "shoal setup: It takes nothing, --bench, --nats, or --engine with torch, llamacpp "
             f"or mlx, not {given}; run ./shoal setup alone.",
             file=sys.stderr,
         )

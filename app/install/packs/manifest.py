@@ -149,10 +149,11 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def request(self) -> str:
-        """The request that every check for new versions sends, as text for people."""
+        """The two requests that every check for new versions sends, as text for people."""
         found = urlsplit(self.feeds[0])
         lines = (f"Host: {found.netloc}", "User-Agent: shoal", "Accept: */*", "Accept-Encoding: identity")
-        return "\n".join([f"GET {found.path}.sig HTTP/1.1", *lines])
+        asked = (f"GET {found.path}{end} HTTP/1.1" for end in (".sig", ""))
+        return "\n\n".join("\n".join([one, *lines]) for one in asked)
 
     def encode(self) -> bytes:
         """The content of resources/release.json. Raises msgspec.ValidationError for values that the app

@@ -71,7 +71,12 @@ def encode(feed: Feed, secret: bytes) -> tuple[bytes, bytes]:
 
 def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetime) -> Feed:
     """Decodes a list that one of `keys` signed and that has not expired. Raises InstallError."""
-    feed = signed(content, signature, keys)
+    if len(content) > FEED or not is_signed(content, signature, keys):
+        raise InstallError(
+            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
+            "it: try again later, or on another network."
+        )
+    feed = read_feed(content)
     if feed.made > now + AHEAD:
         raise InstallError(
             f"The list of new versions was made on {feed.made:%Y-%m-%d}, and by this computer's clock it is "
@@ -83,16 +88,6 @@ def verify(content: bytes, signature: bytes, keys: tuple[str, ...], now: datetim
             "taken from it: check this computer's clock, or try again later. Shoal stays as it is."
         )
     return feed
-
-
-def signed(content: bytes, signature: bytes, keys: tuple[str, ...]) -> Feed:
-    """Decodes a list that one of `keys` signed, even if it has expired. Raises InstallError."""
-    if len(content) > FEED or not is_signed(content, signature, keys):
-        raise InstallError(
-            "The list of new versions isn't signed by the makers of this Shoal, so nothing is taken from "
-            "it: try again later, or on another network."
-        )
-    return read_feed(content)
 
 
 def read_feed(content: bytes) -> Feed:

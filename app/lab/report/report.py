@@ -15,8 +15,8 @@ import msgspec
 from app.common import files
 from app.lab.arms import Arm
 from app.lab.plan import LabRound, StudyPlan
-from app.lab.report.results import COSTS, ArmResult, Results, Runs, at_equal_cost, probes, summarise
-from app.lab.statistics import EMPTY_CELL, average, estimate, growth, number, percent, points, share, table
+from app.lab.report.results import ArmResult, Results, Runs, summarise
+from app.lab.statistics import average, number, percent, points, share, table
 from engines.facts import package_version
 
 SUMMARY, CSV, TABLE, CURVES = "summary.json", "curves.csv", "table.md", "curves.png"
@@ -43,7 +43,7 @@ def write(
     }
     files.write_json(folder / SUMMARY, summary)
     files.write(folder / CSV, as_csv(arms, runs).encode())
-    files.write(folder / TABLE, "\n".join([*figures(plan, arms, runs, results), f"`{command}`", ""]).encode())
+    files.write(folder / TABLE, "\n".join([*figures(plan, results), f"`{command}`", ""]).encode())
     try:
         from app.lab.report.plot import draw  # only here: an installed app's engine has no matplotlib
     except ModuleNotFoundError:
@@ -52,54 +52,32 @@ def write(
     return summary
 
 
-def figures(plan: StudyPlan, arms: Sequence[Arm], runs: Mapping[str, Runs], results: Results) -> list[str]:
+def figures(plan: StudyPlan, results: Results) -> list[str]:
     """The study's results: sentences and tables, each ending with a line break."""
     levels = ", ".join(f"{family} {level}" for family, level in plan.levels.items())
-    present = [arm for arm in arms if runs.get(arm.key)]
-    found = [
+    return [
         f"{plan.nodes} nodes, {plan.rounds} rounds, {plan.group} answers a question, learning rate "
         f"{plan.learning_rate:g}; {plan.model} at {levels}; {plan.probe_items} held-out questions every "
         f"{plan.probe_every} rounds, of which {percent(results.arms[0].held_out_start.mean)} are solved before "
         "the first round.\n",
         f"{results.verdict}\n",
         _gains(results),
-        _at_equal_cost(present, runs, results.baseline),
         _inside(results),
         _families(results),
-        attackers_table(present, runs),
     ]
-    return [part for part in found if part]
 
 
 def _gains(results: Results) -> str:
-    base = results.baseline
     columns: dict[str, Callable[[ArmResult], str]] = {
         "arm": lambda arm: arm.arm,
         "seeds": lambda arm: f"{len(arm.seeds)}",
         "mean height of the held-out curve": lambda arm: share(arm.held_out_area),
-        f"gain over {base}": lambda arm: growth(arm.area_gain),
-        "difference, points": lambda arm: points(arm.area_difference),
+        f"difference to {results.baseline}, points": lambda arm: points(arm.area_difference),
         "last round": lambda arm: share(arm.held_out_final),
         "completions generated": lambda arm: f"{arm.generated_completions:,.0f}",
         "processor seconds": lambda arm: number(arm.cpu_seconds or None, ",.0f"),
     }
     return table(columns, results.arms)
-
-
-def _at_equal_cost(arms: Sequence[Arm], runs: Mapping[str, Runs], baseline: str) -> str:
-    """Compares every arm with the baseline, up to an equal cost."""
-    (base,) = (arm for arm in arms if arm.name == baseline)
-
-    def cell(arm: Arm, cost: str) -> str:
-        outcome = at_equal_cost(runs[arm.key], runs[base.key], COSTS[cost])
-        return f"{points(outcome[0])} up to {outcome[1]:,.0f}" if outcome else EMPTY_CELL
-
-    columns: dict[str, Callable[[Arm], str]] = {"arm": lambda arm: arm.name}
-    for cost in COSTS:
-        columns[f"against {baseline}, {cost}"] = lambda arm, cost=cost: cell(arm, cost)  # type: ignore[misc]
-    rows = [arm for arm in arms if arm is not base and not arm.shuffled]
-    head = "Difference of mean height, points, where both have cost as much, of all nodes together:\n\n"
-    return head + table(columns, rows) if rows else ""
 
 
 def _inside(results: Results) -> str:
@@ -164,40 +142,3 @@ def _columns(record: LabRound) -> dict[str, Any]:
             "held_out_by_node": probe and " ".join(f"{value:.4f}" for value in probe.pass_at_1_N),
         }
     )
-
-
-LAST_ROUNDS = 25
-"""Number of last rounds over which the nodes' own samples are counted."""
-
-
-def attackers_table(arms: Sequence[Arm], runs: Mapping[str, Runs]) -> str:
-    """How far attackers' mark got into the nodes, and what was kept out: a Markdown table, or an empty string
-    without attackers."""
-
-    def every(arm: Arm) -> list[dict[str, float]]:
-        return [record.extra or {} for run in runs[arm.key].values() for record in run[1:]]
-
-    def marked(arm: Arm) -> float:
-        late = [
-            (record.extra or {})["marked"]
-            for run in runs[arm.key].values()
-            for record in run[1:][-LAST_ROUNDS:]
-        ]
-        return average(late)
-
-    def kept_out(arm: Arm, who: str) -> float | None:
-        taken, out = (sum(one[f"{who}_{what}"] for one in every(arm)) for what in ("taken", "kept_out"))
-        return out / (taken + out) if taken + out else None
-
-    columns = {
-        "arm": lambda arm: arm.name,
-        "answers with the mark, held out, last round": lambda arm: share(
-            estimate([probes(run)[-1][1].marked_N or () for run in runs[arm.key].values()])
-        ),
-        f"own samples with it, last {LAST_ROUNDS} rounds": lambda arm: percent(marked(arm)),
-        "attackers' groups chosen": lambda arm: f"{sum(one['foe_chosen'] for one in every(arm)):.0f}",
-        "right answers kept out: honest peers'": lambda arm: percent(kept_out(arm, "honest")),
-        "attackers'": lambda arm: percent(kept_out(arm, "foe")),
-    }
-    attacked = [arm for arm in arms if arm.foes]
-    return table(columns, attacked) if attacked else ""

@@ -31,8 +31,6 @@ class ArmResult(msgspec.Struct, frozen=True, kw_only=True):
     difference: Estimate | None
     """Difference of `held_out_final` to the baseline, paired by seed and node; None for the baseline itself."""
     area_difference: Estimate | None
-    area_gain: Estimate | None
-    """Relative gain of the area over the baseline's."""
     seeds_ahead: int | None
     cumulative_training_batch_reward: float
     """The paper's measure: mean reward of each node's training batch, summed over nodes and rounds."""
@@ -86,7 +84,6 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
     shared = sorted(set(runs) & set(baseline or {}))
     there, here = [(baseline or {})[seed] for seed in shared], [runs[seed] for seed in shared]
     first, last = [probes(run)[0][1] for run in every], [probes(run)[-1][1] for run in every]
-    before = [mean_heights(run) for run in there]
     return ArmResult(
         arm=arm.name,
         recipe=arm.recipe,
@@ -95,10 +92,7 @@ def _arm(arm: Arm, runs: Runs, baseline: Runs | None) -> ArmResult:
         held_out_final=estimate([final_scores(run) for run in every]),
         held_out_area=estimate([mean_heights(run) for run in every]),
         difference=paired([*map(final_scores, here)], [*map(final_scores, there)]) if shared else None,
-        area_difference=paired([*map(mean_heights, here)], before) if shared else None,
-        area_gain=estimate([*map(mean_heights, here)], before)
-        if shared and all(average(areas_N) > 0 for areas_N in before)
-        else None,
+        area_difference=paired([*map(mean_heights, here)], [*map(mean_heights, there)]) if shared else None,
         seeds_ahead=sum(
             average(final_scores(a)) > average(final_scores(b)) for a, b in zip(here, there, strict=True)
         )
@@ -124,30 +118,13 @@ def final_scores(run: Sequence[LabRound]) -> Sequence[float]:
 
 Cost = Callable[[LabRound], float]
 """The cost of a round."""
-COSTS: dict[str, Cost] = {
-    "completions": lambda record: record.generated,
-    "tokens": lambda record: record.generated_tokens,
-    "processor seconds": lambda record: record.cpu_seconds,
-}
 
 
-def mean_heights(run: Sequence[LabRound], cost: Cost | None = None, end: float | None = None) -> list[float]:
-    """Mean height of each node's curve, over rounds, or over a cost up to `end`."""
+def mean_heights(run: Sequence[LabRound]) -> list[float]:
+    """Mean height of each node's curve, over rounds."""
     measured = probes(run)
-    at = [number for number, _ in measured] if cost is None else cumulative_costs(run, cost)
     shares_N = zip(*(probe.pass_at_1_N for _, probe in measured), strict=True)
-    return [mean_height(at, curve, end) for curve in shares_N]
-
-
-def at_equal_cost(runs: Runs, other: Runs, cost: Cost) -> tuple[Estimate, float] | None:
-    """Compares two arms up to an equal cost: the paired difference of their mean heights from zero to the
-    largest cost that all runs reach, and this cost. None without a common seed or if a run cost nothing."""
-    shared = sorted(set(runs) & set(other))
-    if not shared:
-        return None
-    both = [[every[seed] for seed in shared] for every in (runs, other)]
-    end = min(cumulative_costs(run, cost)[-1] for every in both for run in every)
-    return (paired(*([mean_heights(run, cost, end) for run in every] for every in both)), end) if end else None
+    return [mean_height([number for number, _ in measured], curve) for curve in shares_N]
 
 
 def cumulative_costs(run: Sequence[LabRound], value: Cost) -> list[float]:

@@ -52,7 +52,7 @@ class Experiment:
         self.way = WAYS[plan.way]
         self.window = (self.recipe.max_age or 0) if plan.window is None else plan.window
         questions = probe_questions(plan.levels, plan.probe_items)
-        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens, arm.foes)
+        self.prober = Prober(swarm, score, questions, self.way, plan.max_tokens)
         self.identities = [identity(seed, node) for node in range(plan.nodes)]
         self.learners = [fresh_state(plan.levels)] * plan.nodes
         self.records = [PeerRecords() for _ in range(plan.nodes)]

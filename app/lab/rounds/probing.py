@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.lab.attackers import has_mark
 from app.lab.plan import LabProbe, group_of
 from app.lab.statistics import average
 from app.lab.swarm import LabSwarm
@@ -27,15 +26,12 @@ class Prober:
     questions: Sequence[QuestionPrompt]
     way: Way
     max_tokens: int
-    attackers: str = ""
-    """The kind of attackers whose mark is counted in answers; empty for no attackers."""
 
     def probe(self, seeds_N: Sequence[int]) -> LabProbe:
         """Has every node answer every question once."""
         step = max(1, COMPLETIONS_PER_BATCH // len(seeds_N))
         by_family: dict[str, list[tuple[int, ...]]] = {}
         rewards_PN: list[tuple[int, ...]] = []
-        marked_PN: list[tuple[int, ...]] = []
         completions: list[Completion] = []
         for start in range(0, len(self.questions), step):
             part = self.questions[start : start + step]
@@ -47,7 +43,6 @@ class Prober:
                 rewards_N = self._rewards(question, answers_N)
                 by_family.setdefault(question.coordinates.family, []).append(rewards_N)
                 rewards_PN.append(rewards_N)
-                marked_PN.append(tuple(int(has_mark(answer.text, self.attackers)) for answer in answers_N))
                 completions += answers_N
         return LabProbe(
             pass_at_1_N=tuple(average(rewards_P) for rewards_P in zip(*rewards_PN, strict=True)),
@@ -61,7 +56,6 @@ class Prober:
                 family: tuple(round(average(rewards_P), 4) for rewards_P in zip(*rewards_PN, strict=True))
                 for family, rewards_PN in sorted(by_family.items())
             },
-            marked_N=tuple(average(marked_P) for marked_P in zip(*marked_PN, strict=True)),
         )
 
     def _rewards(self, question: QuestionPrompt, completions: Sequence[Completion]) -> tuple[int, ...]:

@@ -96,11 +96,7 @@ class AdminRoutes:
         """Resumes or pauses training in the whole class. The nodes learn of it from the figures, which are sent
         immediately."""
         room = self._teacher(request)
-        try:
-            async with asyncio.timeout(READ_S):
-                content = await request.content.read(64)
-        except TimeoutError:
-            return web.Response(status=408)
+        content = await _content(request, 64)
         if content not in (b"run=0", b"run=1"):
             return web.Response(status=400, text="Press one of the page's buttons.\n")
         room.learning = content == b"run=1"
@@ -110,15 +106,10 @@ class AdminRoutes:
     async def _note(self, request: web.Request) -> web.Response:
         """Notes whose model each is."""
         room = self._teacher(request)
+        content = await _content(request, teacher.MAX_NOTES_BYTES)
         try:
-            async with asyncio.timeout(READ_S):
-                content = await request.content.read(teacher.MAX_NOTES_BYTES)
-                while len(content) < teacher.MAX_NOTES_BYTES and not request.content.at_eof():
-                    content += await request.content.read(teacher.MAX_NOTES_BYTES - len(content))
             noted = parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=2 * MAX_PUPILS)
             self._people.note(dict(noted), room)
-        except TimeoutError:
-            return web.Response(status=408)
         except ValueError:
             return web.Response(status=400, text="Press one of the page's buttons.\n")
         except OSError as error:
@@ -158,12 +149,9 @@ class AdminRoutes:
             ready=state.store.backing.ready,
             peers=stats.peers,
             relays=stats.relays,
-            hour=state.tally.hour.totals(),
             window=stats.window,
             oldest_s=None if oldest is None else now - oldest.arrived,
             stored=stats.stored,
-            answers=dict(state.counts),
-            checks=dict(state.checker.counts) if state.checker is not None else None,
             software=SOFTWARE,
             uptime_s=now - state.tally.started,
             contact=self._rules.contact,
@@ -173,10 +161,8 @@ class AdminRoutes:
         """The nodes listed on the page; without their names if not everybody may join."""
         named = self._state.access.mode in ("open", "pow")
         return tuple(
-            page.NodeHere(
-                name=node_name(key) if named else "", model=one.model, families=one.families, here_s=one.here_s
-            )
-            for key, one in self._state.presence.oldest(page.MAX_NODES)
+            page.NodeHere(name=node_name(key) if named else "", here_s=here_s)
+            for key, here_s in self._state.presence.oldest(page.MAX_NODES)
         )
 
     async def _order(self, request: web.Request) -> web.Response:
@@ -187,16 +173,11 @@ class AdminRoutes:
         wait = self._state.quotas.take("order", None, self._origins.of(request.remote or "", request.headers))
         if wait > 0:
             return web.Response(status=429, headers={"Retry-After": str(int(wait) + 1)})
+        content = await _content(request, operator.MAX_ORDER_BYTES + 1)
         try:
-            async with asyncio.timeout(READ_S):
-                content = await request.content.read(operator.MAX_ORDER_BYTES + 1)
-                while len(content) <= operator.MAX_ORDER_BYTES and not request.content.at_eof():
-                    content += await request.content.read(operator.MAX_ORDER_BYTES + 1 - len(content))
             if len(content) > operator.MAX_ORDER_BYTES:
                 raise Rejected(f"An order has at most {operator.MAX_ORDER_BYTES} bytes.")
             reply = await self.carry_out(self._orders.read(content, self._state.now_ms()))
-        except TimeoutError:
-            return web.Response(status=408)
         except Rejected as rejected:
             return _json(Reply(ok=False, sentence=str(rejected)), 403)
         return _json(reply, 200)
@@ -227,7 +208,7 @@ class AdminRoutes:
 
     def _doing(self) -> RelayStatus:
         state = self._state
-        stats, here = state.stats(), state.presence.counts()
+        stats = state.stats()
         addresses = self._addresses()
         most = sorted(state.window.peers, key=lambda key: -state.window.author(key).queue.groups)[
             :TOP_PUBLISHERS
@@ -237,8 +218,8 @@ class AdminRoutes:
             swarm=state.swarm,
             software=SOFTWARE,
             uptime_s=state.clock() - state.tally.started,
-            peers=here.peers,
-            connections=here.connections,
+            peers=len(state.presence),
+            connections=state.presence.sessions,
             window=stats.window,
             stored=stats.stored,
             answers={str(code): count for code, count in state.counts.items()},
@@ -259,6 +240,18 @@ class AdminRoutes:
             honest=known.honest,
             address=address,
         )
+
+
+async def _content(request: web.Request, most: int) -> bytes:
+    """Reads at most so many bytes of a small request. Raises HTTPRequestTimeout if they don't come."""
+    content = b""
+    try:
+        async with asyncio.timeout(READ_S):
+            while len(content) < most and not request.content.at_eof():
+                content += await request.content.read(most - len(content))
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
+    return content
 
 
 async def _told(action: Coroutine[Any, Any, None]) -> str:

@@ -7,7 +7,7 @@ value is escaped where it is inserted; the content security policy forbids every
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -15,10 +15,9 @@ from pathlib import Path
 import msgspec
 
 from app.common.text import exact_duration
-from app.sapo.families import FAMILIES
 
 REFRESH_S = 10  # seconds; figures change as slowly
-MAX_ROWS, MAX_NODES = 12, 24  # families and nodes that fit a screen
+MAX_NODES = 24  # nodes that fit a screen
 
 _STYLE = "".join(line.strip() for line in Path(__file__).with_name("page.css").read_text("utf-8").splitlines())
 _HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
@@ -33,18 +32,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-_ANSWERS = {
-    "accepted": "accepted",
-    "duplicate": "sent before",
-    "stale": "too old",
-    "invalid": "not valid",
-    "rate-limited": "too many at once",
-    "blocked": "banned",
-    "pow": "proof of work missing",
-    "restricted": "not admitted",
-    "unsupported": "another version",
-    "error": "our own fault",
-}
 _JOIN = {
     "open": "Everybody may join; nothing needs an account.",
     "pow": "Everybody may join; a new node first computes for a moment to prove that it is no crowd.",
@@ -61,18 +48,15 @@ _ICON = (
 
 
 class NodeHere(msgspec.Struct, frozen=True, kw_only=True):
-    """A connected key: its generated name (empty if this relay shows none), its model's size class, the
-    families of its latest groups, and the seconds since it connected."""
+    """A connected key: its generated name (empty if this relay shows none), and the seconds since it
+    connected."""
 
     name: str
-    model: str
-    families: tuple[str, ...] = ()
     here_s: float = 0.0
 
 
 class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of the page. `hour`: groups of the last hour by family; `answers`: answers since the start by
-    code; `oldest_s`: None for an empty window; `checks`: None if nothing is checked. Times in seconds."""
+    """The data of the page. `oldest_s`: None for an empty window. Times in seconds."""
 
     swarm: str
     relay: str
@@ -81,12 +65,9 @@ class RelayPage(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = True
     peers: int = 0
     relays: int = 1
-    hour: Mapping[str, int] = {}
     window: int = 0
     oldest_s: float | None = None
     stored: int = 0
-    answers: Mapping[str, int] = {}
-    checks: Mapping[str, int] | None = None
     software: str = ""
     uptime_s: float = 0.0
     contact: str = ""
@@ -99,7 +80,6 @@ def render(view: RelayPage) -> bytes:
     )
     here = "on this relay" if view.relays == 1 else f"on {_number(view.relays)} relays"
     facts = (
-        ("Groups in the last hour", _number(sum(view.hour.values()))),
         ("To learn from now", _number(view.window)),
         ("The oldest of them", "none" if view.oldest_s is None else exact_duration(view.oldest_s)),
         ("Ever stored", _number(view.stored)),
@@ -126,14 +106,7 @@ def render(view: RelayPage) -> bytes:
             f"<code>./shoal run --relay {escape(view.url)}</code>",
             f"<p>{escape(_JOIN.get(view.access, ''))} The app takes the address on its page Swarm.</p>",
             "</section>",
-            '<div class="pair"><section><h2>What they play</h2>',
-            "<p>Puzzles of the last hour, by kind</p>",
-            _bars(view.hour),
-            "</section><div><section><h2>Answers</h2><p>To puzzles sent in since the start</p>",
-            _answers(view.answers),
-            "</section>",
-            _checks(view.checks),
-            "</div></div></main><footer>",
+            "</main><footer>",
             f"<span>Relay {escape(view.relay)}</span><span>{escape(view.software)}</span>",
             f"<span>Operator: {escape(view.contact)}</span>" if view.contact else "",
             '<span><a href="/v1/info">Info document</a></span>',
@@ -154,72 +127,10 @@ def _here(nodes: Sequence[NodeHere], others: int) -> str:
 def describe_node(one: NodeHere) -> str:
     """One line of text about a connected node.
 
-    >>> describe_node(NodeHere(name="cosy-firefly-7467", model="starter", families=("gcd",), here_s=60.0))
-    'cosy-firefly-7467: starter, here for 1 min, Greatest common divisor'
+    >>> describe_node(NodeHere(name="cosy-firefly-7467", here_s=60.0))
+    'cosy-firefly-7467, here for 1 min'
     """
-    titles = [FAMILIES[name].title for name in one.families if name in FAMILIES]
-    model = "model of unknown size" if one.model == "unknown" else one.model
-    return f"{one.name or 'A node'}: " + ", ".join(
-        (model, f"here for {exact_duration(one.here_s)}", *titles[:3])
-    )
-
-
-def _bars(hour: Mapping[str, int]) -> str:
-    rows = sorted(
-        ((count, family) for family, count in hour.items() if count), key=lambda row: (-row[0], row[1])
-    )
-    if not rows:
-        return '<div class="empty">Nothing yet: the first puzzle makes the first line.</div>'
-    total, most = sum(count for count, _ in rows), rows[0][0]
-    shown = [(_title(family), _bar(count / most), count) for count, family in rows[:MAX_ROWS]]
-    if len(rows) > MAX_ROWS:
-        rest = sum(count for count, _ in rows[MAX_ROWS:])
-        shown.append((f"{len(rows) - MAX_ROWS} more", "", rest))
-    return _table(
-        f'<th scope="row">{escape(title)}</th><td class="bar">{bar}</td>'
-        f'<td>{_number(count)}</td><td class="part">{_percent(count / total)}</td>'
-        for title, bar, count in shown
-    )
-
-
-def _bar(share: float) -> str:
-    return (
-        '<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{max(0.6, 100 * share):.1f}" height="4"/></svg>'
-    )
-
-
-def _answers(answers: Mapping[str, int]) -> str:
-    total = sum(answers.values())
-    if not total:
-        return '<div class="empty">None yet.</div>'
-    rows = sorted(answers.items(), key=lambda row: -row[1])
-    return _table(
-        f'<th scope="row">{escape(_ANSWERS.get(str(code), str(code)))}</th><td>{_number(count)}</td>'
-        f'<td class="part">{_percent(count / total)}</td>'
-        for code, count in rows
-    )
-
-
-def _checks(checks: Mapping[str, int] | None) -> str:
-    if not checks:
-        return ""
-    honest, false = checks.get("honest", 0), checks.get("false", 0) + checks.get("no-question", 0)
-    rows = (("honest", honest), ("false claim", false))
-    return (
-        "<section><h2>Spot checks</h2><p>Groups that were scored again here</p>"
-        + _table(f'<th scope="row">{name}</th><td>{_number(count)}</td>' for name, count in rows)
-        + "</section>"
-    )
-
-
-def _table(rows: Iterable[str]) -> str:
-    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
-
-
-def _title(family: str) -> str:
-    known = FAMILIES.get(family)
-    return known.title if known is not None else family
+    return f"{one.name or 'A node'}, here for {exact_duration(one.here_s)}"
 
 
 def _number(value: int) -> str:
@@ -229,9 +140,3 @@ def _number(value: int) -> str:
     '1\\u202f234\\u202f567'
     """
     return f"{value:,}".replace(",", "\u202f")
-
-
-def _percent(share: float) -> str:
-    if 0 < share < 0.01:
-        return "&lt;1 %"
-    return "&gt;99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"

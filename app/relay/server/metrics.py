@@ -56,7 +56,6 @@ class RelayFigures(Collector):
         tally, window = state.tally, state.window
         window.expire()
         now = state.clock()
-        here = state.presence.counts()
         oldest = next(iter(window), None)
         families: dict[str, float] = {}
         for (family, _), groups in window.sizes.items():
@@ -64,7 +63,7 @@ class RelayFigures(Collector):
         turned = tally.ended + server.sockets.turned
         yield _gauge("connections", "Open websockets, signed in or not", server.connections)
         yield _gauge("sockets", "Open sockets of every kind", len(server.sockets))
-        yield _gauge("peers", "Keys signed in", here.peers)
+        yield _gauge("peers", "Keys signed in", len(state.presence))
         yield _gauge("uptime_seconds", "Since the start", now - tally.started)
         yield _counters("auth", "Sign-ins by their result", "result", tally.sign_ins)
         yield _counters("pub", "Groups that clients brought, by the answer's code", "code", state.counts)

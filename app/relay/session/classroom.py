@@ -128,7 +128,7 @@ class Classroom:
         if key in self.pupils:
             self.pupils[key].latest = self._clock()
 
-    def published(self, key: bytes, family: str) -> None:
+    def published(self, key: bytes) -> None:
         if key in self.pupils:
             self.shared[key] += 1
 

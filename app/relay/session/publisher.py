@@ -83,16 +83,16 @@ class Publisher:
         )
         added = state.store.publish(record)
         if isinstance(added, str):
-            return self._published(added, record, body.model)
-        return self._published_later(added, record, body.model)
+            return self._published(added, record)
+        return self._published_later(added, record)
 
-    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup, model: str) -> Outcome:
+    async def _published_later(self, added: Awaitable[Added], record: CheckedGroup) -> Outcome:
         try:
-            return self._published(await added, record, model)
+            return self._published(await added, record)
         except Unavailable as error:
             return Code.ERROR, str(error), error.retry_after_s
 
-    def _published(self, added: Added, record: CheckedGroup, model: str) -> Outcome:
+    def _published(self, added: Added, record: CheckedGroup) -> Outcome:
         if added == "too-large":
             return Code.INVALID, "The group is too large for this relay.", None
         if added == "duplicate":
@@ -100,9 +100,8 @@ class Publisher:
         state = self._state
         if is_shared_set_family(record.family):  # only members can check its groups
             return Code.ACCEPTED, "", None
-        state.presence.published(self._key, record.family, model)
         if state.classroom is not None:
-            state.classroom.published(record.key, record.family)
+            state.classroom.published(record.key)
         if state.checker is not None:
             state.checker.published(record.id, record.key)
         return Code.ACCEPTED, "", None

@@ -190,7 +190,7 @@ class RelayState:
 
     async def _tell(self) -> None:
         while True:
-            self.store.backing.presence(relays.encode_summary(self.presence.keys))
+            self.store.backing.presence(relays.encode_summary(len(self.presence)))
             await asyncio.sleep(relays.SUMMARY_EVERY_S)
 
     def now_ms(self) -> int:
@@ -243,9 +243,8 @@ class RelayState:
             blake2b(one.encode(), digest_size=SITE_CHARS // 2, key=salt).hexdigest() for one in names
         )
 
-    def _count_stored(self, family: str, age_s: float) -> None:
+    def _count_stored(self, age_s: float) -> None:
         self._stored.append(self.clock() - age_s)
-        self.tally.hour.note(family, age_s)
 
     async def ban(self, source: Source, ban: Ban) -> None:
         """Bans a key or an address on every relay of its store. Raises Unavailable; the ban then applies
@@ -286,7 +285,7 @@ class RelayState:
         for (family, _), groups in self.window.sizes.items():
             families[family] += groups
         return Stats(
-            peers=self.other_relays.peers(self.presence.keys),
+            peers=self.other_relays.peers(len(self.presence)),
             relays=1 + self.other_relays.relays,
             rollouts_min=float(len(self._stored)),
             window=len(self.window),

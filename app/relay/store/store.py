@@ -47,11 +47,11 @@ class Store:
         *,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
-        on_stored: Callable[[str, float], None] = lambda family, age_s: None,
+        on_stored: Callable[[float], None] = lambda age_s: None,
         on_value: Callable[[str, str, bytes | None], None] = lambda kind, name, value: None,
     ) -> None:
-        """`known`: keys with standing. `on_stored` is called with the family and the age in seconds of each
-        group that enters the window, `on_value` with the two parts of the key of each value that is not the
+        """`known`: keys with standing. `on_stored` is called with the age in seconds of each group that
+        enters the window, `on_value` with the two parts of the key of each value that is not the
         store's own, and the value."""
         self.window = Window(WindowLimits(), clock, known)
         self.sequences = Sequences()
@@ -165,7 +165,7 @@ class Store:
         )
         if added == "accepted":
             self.sequences.use(record.key, record.key_seq)
-            self._on_stored(record.family, age_s)
+            self._on_stored(age_s)
             if record.id in self._dropped:
                 self.window.drop(record.id)
                 return "duplicate"

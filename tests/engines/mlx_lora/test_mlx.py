@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import shutil
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 
 from engines import mlx_lora
-from engines.contract import Batch, Completion, EngineError, Row, TokenSequence
+from engines.contract import EngineError, TokenSequence
+from tests.engines.lessons import GOOD, LONG, PROMPT, PROMPTS, ROWS, batch, likelihood, move, row, worst
 from tests.engines.small_models import MakeModel, reference
 
 if reason := mlx_lora.why_unavailable():
@@ -28,56 +28,10 @@ from engines.mlx_lora import learner, network, open_engine, sampler
 from engines.mlx_lora.engine import MlxEngine
 from engines.mlx_lora.learner import measured_limits, pack
 
-PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
-GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]
-PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
-
-
-def row(prompt: list[int], completion: list[int], weight: float, old: list[float] | None = None) -> Row:
-    return Row(
-        prompt_T=prompt, completion_T=completion, weights_T=[weight] * len(completion), old_logprobs_T=old
-    )
-
-
-def batch(*rows: Row, rate: float = 0.01, clip: tuple[float, float] | None = None) -> Batch:
-    return Batch(rows_S=list(rows), learning_rate=rate, clip=clip)
-
-
-ROWS = [row(PROMPT, GOOD, 1.0), row(PROMPT, BAD, -0.5), row(OTHER, LONG, 0.3), row(OTHER, GOOD, -0.2)]
-
-
-def likelihood(engine: MlxEngine, *pairs: tuple[list[int], list[int]]) -> list[float]:
-    return [sum(x) for x in engine.logprobs([TokenSequence(prompt_T=p, completion_T=c) for p, c in pairs])]
-
 
 def state(engine: MlxEngine) -> tuple[list[Any], int]:
     adapter = engine._adapter
     return [array.tolist() for array in (adapter.values, *adapter.moments)], adapter.steps
-
-
-def worst(engine: MlxEngine, groups: list[list[Completion]]) -> float:
-    """Largest difference between the sampler's log-probabilities and the learner's."""
-    sequences = [
-        TokenSequence(prompt_T=engine.prompt_tokens(prompt), completion_T=completion.tokens_T)
-        for prompt, group in zip(PROMPTS, groups, strict=True)
-        for completion in group
-    ]
-    sampled = [completion.logprobs_T for group in groups for completion in group]
-    return max(
-        abs(a - b)
-        for one, other in zip(engine.logprobs(sequences), sampled, strict=True)
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def shaken(engine: MlxEngine, groups: list[list[Completion]]) -> None:
-    """A step that moves the model far."""
-    rows = [
-        row(engine.prompt_tokens(prompt), completion.tokens_T, 0.1 * (-1) ** index)
-        for prompt, group in zip(PROMPTS, groups, strict=True)
-        for index, completion in enumerate(group)
-    ]
-    engine.step(batch(*rows, rate=0.05))
 
 
 def test_sampling_without_a_merged_copy(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +39,7 @@ def test_sampling_without_a_merged_copy(tiny: Path, monkeypatch: pytest.MonkeyPa
     merged, beside = open_engine(tiny), open_engine(tiny)
     lesson = merged.sample(PROMPTS, 4, 8, seed=1)
     for engine in (merged, beside):
-        shaken(engine, lesson)
+        move(engine, lesson)
     monkeypatch.setattr(network.Network, "merge_bytes", 2**60)
     beside_groups = beside.sample(PROMPTS, 4, 16, seed=3)
     assert beside.notes == ["Memory is short: answers are sampled without a merged copy, more slowly."]
@@ -233,40 +187,6 @@ def test_completions_of_like_length_share_a_block() -> None:
     assert [block.fed_SF.shape for block in layout.blocks] == [(2, 8), (1, 32), (1, 39)]
     assert [block.before_S.tolist() for block in layout.blocks] == [[1, 1], [2], [2]]
     assert layout.predict_C.shape == (9 + 40 + 1 + 3 + 33,)
-
-
-@pytest.mark.parametrize(
-    ("bad", "says"),
-    [
-        (row(PROMPT, GOOD, math.nan), "t a finite number"),
-        (row(PROMPT, GOOD, 3e38), "step wasn't made"),
-        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "step wasn't made"),
-        (row(PROMPT, [10, 99, 1], 1.0), "another tokenizer"),
-        (row([], GOOD, 1.0), "empty prompt"),
-        (Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0]), "number of weights"),
-    ],
-)
-def test_a_bad_batch_changes_nothing(tiny: Path, bad: Row, says: str) -> None:
-    engine = open_engine(tiny)
-    engine.step(batch(*ROWS))
-    before = state(engine)
-    with pytest.raises(EngineError, match=says):
-        engine.step(batch(*ROWS, bad))
-    assert state(engine) == before and before[1] == 1
-    fresh = open_engine(tiny)  # and nothing of it lingers in the next gradient
-    fresh.step(batch(*ROWS))
-    assert engine.step(batch(*ROWS)).grad_norm == fresh.step(batch(*ROWS)).grad_norm
-
-
-def test_logprobs_of_odd_lengths(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    empty = TokenSequence(prompt_T=PROMPT, completion_T=[])
-    one = TokenSequence(prompt_T=PROMPT, completion_T=[1])
-    found = engine.logprobs([empty, TokenSequence(prompt_T=OTHER, completion_T=LONG), one])
-    assert [len(values) for values in found] == [0, 11, 1]
-    assert engine.logprobs([]) == [] and engine.logprobs([empty]) == [[]]
-    assert engine.logprobs([one])[0] == pytest.approx(found[2], abs=1e-5)
-    assert engine.sample([], 4, 8, seed=0) == []
 
 
 LLAMA3 = {

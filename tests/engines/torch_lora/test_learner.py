@@ -10,31 +10,12 @@ import pytest
 import torch
 
 from engines.batches import BatchLimits, micro_batches
-from engines.contract import Batch, EngineError, Row, TokenSequence
+from engines.contract import EngineError, Row, TokenSequence
 from engines.torch_lora import learner, open_engine
 from engines.torch_lora.engine import TorchEngine
 from engines.torch_lora.learner import measured_limits
 from engines.torch_lora.network.adapter import Adapter, Projection
-
-PROMPT, OTHER = [5, 6, 7, 3], [8, 9, 3]
-GOOD, BAD, LONG = [10, 11, 1], [12, 13, 1], [14, 15, 16, 17, 18, 19, 20]
-
-
-def row(prompt: list[int], completion: list[int], weight: float, old: list[float] | None = None) -> Row:
-    return Row(
-        prompt_T=prompt, completion_T=completion, weights_T=[weight] * len(completion), old_logprobs_T=old
-    )
-
-
-def batch(*rows: Row, rate: float = 0.01, clip: tuple[float, float] | None = None) -> Batch:
-    return Batch(rows_S=list(rows), learning_rate=rate, clip=clip)
-
-
-ROWS = [row(PROMPT, GOOD, 1.0), row(PROMPT, BAD, -0.5), row(OTHER, LONG, 0.3), row(OTHER, GOOD, -0.2)]
-
-
-def likelihood(engine: TorchEngine, *pairs: tuple[list[int], list[int]]) -> list[float]:
-    return [sum(x) for x in engine.logprobs([TokenSequence(prompt_T=p, completion_T=c) for p, c in pairs])]
+from tests.engines.lessons import BAD, GOOD, LONG, OTHER, PROMPT, ROWS, batch, likelihood, row
 
 
 def adapter_of(engine: TorchEngine) -> Adapter:
@@ -165,42 +146,6 @@ def test_update_is_torch_s_adamw() -> None:
         torch.testing.assert_close(adapter.values, parameter.data, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("bad", "says"),
-    [
-        (row(PROMPT, GOOD, math.nan), "t a finite number"),
-        (row(PROMPT, GOOD, 1.0, [0.0, -math.inf, 0.0]), "t a finite number"),
-        (row(PROMPT, GOOD, 3e38), "step wasn't made"),
-        (row(PROMPT, GOOD, 1.0, [-500.0] * 3), "step wasn't made"),
-        (row(PROMPT, [10, 99, 1], 1.0), "another tokenizer"),
-        (row([-1], GOOD, 1.0), "another tokenizer"),
-        (row([], GOOD, 1.0), "empty prompt"),
-        (Row(prompt_T=PROMPT, completion_T=GOOD, weights_T=[1.0]), "number of weights"),
-        (row(PROMPT, GOOD, 1.0, [0.0]), "number of weights"),
-        (msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=[0.0]), "number of weights"),
-        (
-            msgspec.structs.replace(row(PROMPT, GOOD, 1.0), sampler_logprobs_T=[-math.inf] * 3),
-            "t a finite number",
-        ),
-    ],
-)
-def test_a_bad_batch_changes_nothing(tiny: Path, bad: Row, says: str) -> None:
-    engine = open_engine(tiny)
-    engine.step(batch(*ROWS))
-    adapter = adapter_of(engine)
-    before = [t.clone() for t in (adapter.values, adapter.moments_1, adapter.moments_2)]
-    with pytest.raises(EngineError, match=says):
-        engine.step(batch(*ROWS, bad))
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(before, (adapter.values, adapter.moments_1, adapter.moments_2), strict=True)
-    )
-    assert adapter.steps == 1
-    fresh = open_engine(tiny)  # and nothing of it lingers in the next gradient
-    fresh.step(batch(*ROWS))
-    assert engine.step(batch(*ROWS)).grad_norm == fresh.step(batch(*ROWS)).grad_norm
-
-
 def test_learning_rate_must_be_a_number(tiny: Path) -> None:
     with pytest.raises(EngineError, match="learning rate"):
         open_engine(tiny).step(batch(*ROWS, rate=math.inf))
@@ -261,20 +206,6 @@ def test_a_large_model_on_a_processor_takes_small_pieces(tiny: Path, monkeypatch
     assert measured_limits(network, 2**40) == BatchLimits(512)
     monkeypatch.setattr(network, "device", torch.device("cuda"))
     assert measured_limits(network, 2**40) == BatchLimits(32768)
-
-
-def test_logprobs_of_odd_lengths(tiny: Path) -> None:
-    engine = open_engine(tiny)
-    found = engine.logprobs(
-        [
-            TokenSequence(prompt_T=PROMPT, completion_T=[]),
-            TokenSequence(prompt_T=OTHER, completion_T=LONG),
-            TokenSequence(prompt_T=PROMPT, completion_T=[1]),
-        ]
-    )
-    assert [len(values) for values in found] == [0, 7, 1]
-    assert engine.logprobs([]) == []
-    assert engine.logprobs([TokenSequence(prompt_T=PROMPT, completion_T=[])]) == [[]]
 
 
 def test_reward_rises(tiny: Path) -> None:

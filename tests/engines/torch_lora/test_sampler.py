@@ -10,10 +10,10 @@ import torch
 from engines.contract import Batch, EngineError, Row
 from engines.torch_lora import open_engine, sampler
 from engines.torch_lora.sampler import Request, draw
+from tests.engines.lessons import PROMPTS
 from tests.engines.small_models import MakeModel
 
 END = 1
-PROMPTS = [[{"role": "user", "content": text}] for text in ("w1 w2 w3", "w4", "w5 w6 w7 w8 w9 w10 w11", "w2")]
 
 
 @pytest.mark.parametrize("family", ["qwen2", "mistral"])

@@ -103,7 +103,7 @@ def test_the_table_has_the_papers_columns_and_ours(tmp_path: Path) -> None:
     report.write(tmp_path, PLAN, ARMS, study(), "./shoal lab", complete=True)
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    gains, _, inside, families = (
+    gains, inside, families = (
         [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
         for table in tables
     )
@@ -115,7 +115,7 @@ def test_the_table_has_the_papers_columns_and_ours(tmp_path: Path) -> None:
         by_arm["4/4"]["last round"].startswith("36.0 % [") and by_arm["4/4"]["completions generated"] == "200"
     )
     # areas .2, .23, .215 less .125, .2, .1375
-    assert by_arm["4/4"]["difference, points"].startswith("+6.1 [")
+    assert by_arm["4/4"]["difference to 8/0, points"].startswith("+6.1 [")
     by_arm = {row[0]: dict(zip(inside[0], row, strict=True)) for row in inside[2:]}
     paper = "training batch, the paper's sum; of own answers"
     assert by_arm["4/4"][paper] == "4.8 (+100 %), 1.2" and by_arm["8/0"][paper] == "2.4, 1.2"
@@ -153,20 +153,3 @@ def test_the_picture_is_a_wide_png_with_something_in_it() -> None:
     assert picture.format == "PNG" and picture.width > 2.5 * picture.height
     colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24) or []}
     assert {(34, 34, 34), (0, 114, 178), (213, 94, 0), (153, 153, 153)} <= colours
-
-
-def test_how_far_attackers_came_by_hand(tmp_path: Path) -> None:
-    arms = parse_arms("2/2@default,2/2@default+foes=poison30", "faithful")
-    judged = {"honest_taken": 9.0, "honest_kept_out": 1.0, "foe_taken": 0.0, "foe_kept_out": 4.0}
-    extra = {"foe_chosen": 3.0, "marked": 0.5, **judged}
-
-    def attacked(record: LabRound) -> LabRound:
-        probe = record.probe and msgspec.structs.replace(record.probe, marked_N=(0.25,) * 3)
-        return msgspec.structs.replace(record, extra=extra if record.round else None, probe=probe)
-
-    plain = run([0.1, 0.1, 0.2])
-    runs = {arms[0].key: {0: plain}, arms[1].key: {0: [attacked(record) for record in plain]}}
-    row = report.attackers_table(arms, runs).splitlines()[-1].strip("| ").split(" | ")
-    # four rounds: 3 chosen in each, kept out 1 of 10 and 4 of 4
-    assert row == [arms[1].name, "25.0 % [25.0, 25.0]", "50.0 %", "12", "10.0 %", "100.0 %"]
-    assert report.attackers_table(arms[:1], runs) == ""

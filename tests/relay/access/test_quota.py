@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from app.common.rate import Buckets, Rate
 from app.relay.limits import NEW_CONNECTIONS_PER_ADDRESS, PER_ADDRESS, PER_KEY, ConnectionLimit, QuotaBuckets
 from app.relay.origin import Origins
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.relay.clock import Clock
 
 
 def test_a_burst_then_the_rate_and_how_long_to_wait() -> None:

@@ -47,6 +47,7 @@ from app.swarm.wire.protocol import (
     Welcome,
 )
 from app.swarm.wire.signin import sign_in
+from tests.relay.clock import Clock
 from tests.relay.page.test_page import Reader
 from tests.relay.talking import Relay, running, town
 from tests.swarm.relays import ANN, BOB, ROOT, Client, Outbox, until
@@ -54,13 +55,6 @@ from tests.swarm.relays import running as client
 
 A, B, C = (bytes([n]) * 32 for n in (1, 2, 3))
 INVITE = parse("shoal://join/ws/192.168.1.9:8777?room=class")
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def told(share: float, round: int = 1, **families: float) -> ClassProgress:
@@ -153,7 +147,7 @@ def test_one_pupil_with_many_keys_wipes_no_measurement(room: Classroom) -> None:
 def test_who_never_agreed_to_a_class_is_not_seen(room: Classroom) -> None:
     room.progress(A, LOOPBACK, told(0.5))
     for author, asker in ((A, B), (B, A), (B, C)):
-        room.published(author, "gcd")
+        room.published(author)
         room.record_given(author, asker, "gcd")
     assert list(room.pupils) == [A] and not room.journeys and list(room.shared) == [A]
 
@@ -173,7 +167,7 @@ def test_the_page_is_words_and_drawings_without_scripts(room: Classroom) -> None
     room.progress(A, LOOPBACK, told(0.1, gcd=0.0))
     room.join(B, LOOPBACK)
     room.record_given(B, A, "gcd")
-    room.published(B, "gcd")
+    room.published(B)
     room.progress(B, LOOPBACK, told(0.2, gcd=0.5))
     room.progress(A, LOOPBACK, told(0.4, 5, gcd=0.3))
     link, online, words = INVITE.link(), frozenset((A,)), str(INVITE.words())

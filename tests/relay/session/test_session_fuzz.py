@@ -67,9 +67,9 @@ def heard(frame: bytes) -> None:
         body = unseal(msgspec.json.decode(kept.raw, type=Envelope), SWARM)
         assert body.task.family == kept.family and len(body.completions) == len(body.rewards)
     assert len(state.window) <= 1
-    assert state.presence.counts().connections == 1
+    assert state.presence.sessions == 1
     session.closed()
-    assert state.presence.counts().connections == 0
+    assert state.presence.sessions == 0
 
 
 @CASES

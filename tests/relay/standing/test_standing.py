@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from app.relay import standing as rules
 from app.relay.standing import DAY_S, KEPT_S, MIN_PROBATION_S, Ban, Bans, Standing, Standings
-
-
-class Clock:
-    now = 1.0e9
-
-    def __call__(self) -> float:
-        return self.now
+from tests.relay.clock import Clock
 
 
 def after(events: str, start: Standing = Standing(), now: float = 0.0) -> Standing:  # noqa: B008
