@@ -127,6 +127,9 @@ def test_the_image_has_what_a_relay_loads_in_the_versions_of_everybody() -> None
     copied = re.findall(r"(?m)^COPY (.*) \S+$", (HERE / "Dockerfile").read_text())
     for source in " ".join(copied).split():
         assert (ROOT / source).exists(), source
+    rooms = {"app", "engines"} & {*done.stdout.split()}
+    assert rooms <= {*copied}
+    assert {f"!{room}" for room in rooms} <= {*(HERE / "Dockerfile.dockerignore").read_text().split()}
 
 
 @pytest.mark.long

@@ -86,6 +86,16 @@ def test_families_are_drawn_uniformly_with_replacement() -> None:
     assert all(900 < count < 1100 for count in counts.values())
 
 
+def test_a_mastered_family_is_drawn_a_quarter_as_often_and_again_in_full_once_it_fails() -> None:
+    state = after(curriculum.start({"chain_sum": 3, "gcd": 0, "lcm": 0}), 4, 15, 16)
+    rng = Random(1)
+    counts = Counter(curriculum.draw(state, rng)[0] for _ in range(3600))
+    assert 330 < counts["chain_sum"] < 470 and 1450 < counts["gcd"] < 1750 and 1450 < counts["lcm"] < 1750
+    assert state.questions(8) == 6 and state.questions(1) == 1
+    assert after(state, 1, 12, 16).questions(8) == 8  # 57 of the last 64
+    assert after(curriculum.start({"chain_sum": 3}), 3, 8, 8).questions(8) == 8, "three rounds are too few"
+
+
 def test_a_level_that_is_hardly_ever_solved_is_left_again_but_never_below_the_first() -> None:
     climbed = after(curriculum.start({"chain_sum": 1}), 20, 8, 8)
     assert climbed.levels == {"chain_sum": 2}
