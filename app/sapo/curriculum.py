@@ -1,7 +1,8 @@
 """The curriculum: which families a node asks, and at which level.
 
 A family moves up a level when more than 70 % of its answers over its last 20 rounds were right, as in
-reasoning-gym's curricula (arXiv 2505.24760). Every function returns a new state; states are plain data.
+reasoning-gym's curricula (arXiv 2505.24760), or 90 % over its last four. Every function returns a new
+state; states are plain data.
 """
 
 from __future__ import annotations
@@ -51,12 +52,20 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
         return sum(tally.solved for tally in self.window) / answered if answered else None
 
     @property
+    def mastered(self) -> bool:
+        """Whether nearly all of its last answers were right: those of MASTERED_ROUNDS rounds, or of as many as
+        have MIN_ANSWERS."""
+        right = answered = 0
+        for rounds, tally in enumerate(reversed(self.window), 1):
+            right, answered = right + tally.solved, answered + tally.answered
+            if rounds >= MASTERED_ROUNDS and answered >= MIN_ANSWERS:
+                return right >= MASTERED_SHARE * answered
+        return False
+
+    @property
     def weight(self) -> float:
         """How many of its questions a round asks, beside a family that is not mastered."""
-        last = self.window[-MASTERED_ROUNDS:]
-        right, answered = sum(tally.solved for tally in last), sum(tally.answered for tally in last)
-        mastered = len(last) == MASTERED_ROUNDS and right >= MASTERED_SHARE * answered
-        return REHEARSAL if mastered else 1.0
+        return REHEARSAL if self.mastered else 1.0
 
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,9 +122,9 @@ def after_round(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Cur
     """Returns the state after a round. `round` counts the answers at each family's current level; families
     without answers are unchanged.
 
-    A family climbs when its window is full, has at least MIN_ANSWERS and more than CLIMB_PERCENT of them are
-    right, and steps back when fewer than STEP_BACK_PERCENT are. Its window then starts empty, because results
-    at one level say little about another.
+    With at least MIN_ANSWERS in its window, a family climbs when it is mastered, or when the window is full and
+    more than CLIMB_PERCENT are right; it steps back when the window is full and fewer than STEP_BACK_PERCENT
+    are. Its window then starts empty, because results at one level say little about another.
     """
     return Curriculum(
         families=tuple(
@@ -128,12 +137,13 @@ def after_round(curriculum: Curriculum, round: Mapping[str, FamilyTally]) -> Cur
 
 
 def _after(progress: FamilyProgress, tally: FamilyTally) -> FamilyProgress:
-    window = (*progress.window, tally)[-WINDOW_ROUNDS:]
-    solved, answered = sum(t.solved for t in window), sum(t.answered for t in window)
+    after = msgspec.structs.replace(progress, window=(*progress.window, tally)[-WINDOW_ROUNDS:])
+    solved, answered = sum(t.solved for t in after.window), sum(t.answered for t in after.window)
+    if answered < MIN_ANSWERS or not (after.mastered or len(after.window) == WINDOW_ROUNDS):
+        return after
     top = len(FAMILIES[progress.family].levels) - 1
-    if len(window) == WINDOW_ROUNDS and answered >= MIN_ANSWERS:
-        if 100 * solved > CLIMB_PERCENT * answered and progress.level < top:
-            return msgspec.structs.replace(progress, level=progress.level + 1, window=())
-        if 100 * solved < STEP_BACK_PERCENT * answered and progress.level > progress.first:
-            return msgspec.structs.replace(progress, level=progress.level - 1, window=())
-    return msgspec.structs.replace(progress, window=window)
+    if (after.mastered or 100 * solved > CLIMB_PERCENT * answered) and progress.level < top:
+        return msgspec.structs.replace(progress, level=progress.level + 1, window=())
+    if 100 * solved < STEP_BACK_PERCENT * answered and progress.level > progress.first:
+        return msgspec.structs.replace(progress, level=progress.level - 1, window=())
+    return after

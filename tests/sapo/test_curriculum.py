@@ -22,12 +22,21 @@ def after(state: Curriculum, rounds: int, solved: int, answered: int, family: st
 
 def test_a_family_climbs_after_twenty_rounds_above_seventy_percent_and_not_before() -> None:
     start = curriculum.start({"chain_sum": 1, "gcd": 0})
-    assert after(start, 19, 8, 8).levels == {"chain_sum": 1, "gcd": 0}
-    climbed = after(start, 20, 8, 8)
+    assert after(start, 19, 7, 8).levels == {"chain_sum": 1, "gcd": 0}
+    climbed = after(start, 20, 7, 8)
     assert climbed.levels == {"chain_sum": 2, "gcd": 0}
     assert climbed.families[0].window == ()
-    assert after(climbed, 19, 8, 8).levels["chain_sum"] == 2
-    assert after(climbed, 20, 8, 8).levels["chain_sum"] == 3
+    assert after(climbed, 19, 7, 8).levels["chain_sum"] == 2
+    assert after(climbed, 20, 7, 8).levels["chain_sum"] == 3
+
+
+def test_a_mastered_family_climbs_at_once() -> None:
+    start = curriculum.start({"chain_sum": 1, "gcd": 0})
+    assert after(start, 3, 32, 32).levels["chain_sum"] == 1, "four rounds"
+    assert after(start, 4, 15, 16).levels["chain_sum"] == 2
+    assert after(start, 7, 8, 8).levels["chain_sum"] == 1, "64 answers"
+    assert after(start, 8, 8, 8).levels["chain_sum"] == 2
+    assert after(after(start, 10, 0, 8), 4, 16, 16).levels["chain_sum"] == 2, "its last ones"
 
 
 def test_exactly_seventy_percent_is_not_above() -> None:
@@ -41,14 +50,15 @@ def test_exactly_seventy_percent_is_not_above() -> None:
 def test_only_the_last_twenty_rounds_count() -> None:
     failing = after(curriculum.start({"chain_sum": 0}), 50, 0, 8)
     assert len(failing.families[0].window) == 20
-    assert after(failing, 14, 8, 8).levels == {"chain_sum": 0}  # 14/20 = 70 %
-    assert after(failing, 15, 8, 8).levels == {"chain_sum": 1}
+    assert after(failing, 16, 7, 8).levels == {"chain_sum": 0}  # 112/160 = 70 %
+    assert after(failing, 17, 7, 8).levels == {"chain_sum": 1}
 
 
 def test_too_few_answers_decide_nothing() -> None:
     start = curriculum.start({"chain_sum": 0})
     assert after(start, 100, 3, 3).levels == {"chain_sum": 0}  # 60 answers in the window
-    assert after(start, 20, 4, 4).levels == {"chain_sum": 1}
+    assert after(start, 15, 4, 4).levels == {"chain_sum": 0}
+    assert after(start, 16, 4, 4).levels == {"chain_sum": 1}
 
 
 def test_the_top_level_is_the_end() -> None:
@@ -87,17 +97,18 @@ def test_families_are_drawn_uniformly_with_replacement() -> None:
 
 
 def test_a_mastered_family_is_drawn_a_quarter_as_often_and_again_in_full_once_it_fails() -> None:
-    state = after(curriculum.start({"chain_sum": 3, "gcd": 0, "lcm": 0}), 4, 15, 16)
+    top = len(FAMILIES["bf"].levels) - 1
+    state = after(curriculum.start({"bf": top, "gcd": 0, "lcm": 0}), 4, 15, 16, "bf")
     rng = Random(1)
     counts = Counter(curriculum.draw(state, rng)[0] for _ in range(3600))
-    assert 330 < counts["chain_sum"] < 470 and 1450 < counts["gcd"] < 1750 and 1450 < counts["lcm"] < 1750
+    assert 330 < counts["bf"] < 470 and 1450 < counts["gcd"] < 1750 and 1450 < counts["lcm"] < 1750
     assert state.questions(8) == 6 and state.questions(1) == 1
-    assert after(state, 1, 12, 16).questions(8) == 8  # 57 of the last 64
-    assert after(curriculum.start({"chain_sum": 3}), 3, 8, 8).questions(8) == 8, "three rounds are too few"
+    assert after(state, 1, 12, 16, "bf").questions(8) == 8  # 57 of the last 64
+    assert after(curriculum.start({"bf": top}), 3, 32, 32, "bf").questions(8) == 8, "three rounds are too few"
 
 
 def test_a_level_that_is_hardly_ever_solved_is_left_again_but_never_below_the_first() -> None:
-    climbed = after(curriculum.start({"chain_sum": 1}), 20, 8, 8)
+    climbed = after(curriculum.start({"chain_sum": 1}), 8, 8, 8)
     assert climbed.levels == {"chain_sum": 2}
     assert after(climbed, 19, 0, 8).levels == {"chain_sum": 2}
     back = after(climbed, 20, 0, 8)
@@ -107,7 +118,7 @@ def test_a_level_that_is_hardly_ever_solved_is_left_again_but_never_below_the_fi
 
 
 def test_climbed_levels_are_still_asked_now_and_then() -> None:
-    state = after(after(curriculum.start({"chain_sum": 1}), 20, 8, 8), 20, 8, 8)
+    state = after(curriculum.start({"chain_sum": 1}), 16, 8, 8)
     rng = Random(1)
     counts = Counter(curriculum.draw(state, rng)[1] for _ in range(3000))
     assert set(counts) == {1, 2, 3}
