@@ -1,6 +1,7 @@
 """Joins a swarm and prints what its models have found: python listen.py shoal://join/... [SECONDS]
 
-Needs: pip install shoal-swarm. Every group was made anew from its coordinates and scored here."""
+Needs the library shoal-swarm (resources/help/trainers.md). Every group was made anew from its coordinates
+and scored here."""
 
 import sys
 import time

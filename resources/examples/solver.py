@@ -1,8 +1,8 @@
 """A program that is no model takes part: python solver.py shoal://join/... [GROUPS]
 
-Needs: pip install shoal-swarm. Euclid's algorithm solves greatest common divisors, and shows its work. A group
-needs right and wrong answers, so half of the time this solver slips, as a pupil would. Others see it as
-"euclid", and learn from the steps."""
+Needs the library shoal-swarm (resources/help/trainers.md). Euclid's algorithm solves greatest common divisors,
+and shows its work. A group needs right and wrong answers, so half of the time this solver slips, as a pupil
+would. Others see it as "euclid", and learn from the steps."""
 
 import random
 import re

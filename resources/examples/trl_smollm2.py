@@ -1,7 +1,8 @@
 """Trains SmolLM2-135M with TRL in a swarm: python trl_smollm2.py shoal://join/... [STEPS] [MODEL]
 
-Needs: pip install "shoal-swarm[trl]". Half of every batch are groups of others, as far as some have come, and
-the own ones from which others can learn go out. Runs on a processor, a minute or two a step."""
+Needs the library shoal-swarm (resources/help/trainers.md), and pip install trl. Half of every batch are groups
+of others, as far as some have come, and the own ones from which others can learn go out. Runs on a processor, a
+minute or two a step."""
 
 import sys
 

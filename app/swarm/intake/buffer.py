@@ -109,7 +109,7 @@ class PeerBuffer:
         effect, if a group with this question was here before: nodes draw questions by their keys, so a second
         one is a copy, however reworded."""
         question = group.coordinates
-        if question in self.used or question in self._met:
+        if self.knows(question):
             return False
         self._met[question] = None
         if len(self._met) > _QUESTIONS:
@@ -120,6 +120,10 @@ class PeerBuffer:
         else:
             self._keep_waiting(group)
         return True
+
+    def knows(self, question: Coordinates) -> bool:
+        """Whether a group with this question was here before, or is the node's own. Safe in any thread."""
+        return question in self.used or question in self._met
 
     def remember_used(self, questions: Iterable[Coordinates]) -> None:
         """Adds questions of groups that were trained on before this start, or are the node's own: copies are

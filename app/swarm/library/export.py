@@ -66,7 +66,7 @@ def _write_parquet(path: Path, table: Sequence[dict[str, Any]]) -> None:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise SeaError(
-            "Parquet files need pyarrow, which isn't installed: run pip install shoal-swarm[export], or end "
+            "Parquet files need pyarrow, which isn't installed: run pip install pyarrow, or end "
             "the file's name in .jsonl."
         ) from error
     kinds = {"string": pyarrow.string(), WHOLE: pyarrow.int64()}

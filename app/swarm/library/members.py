@@ -16,8 +16,10 @@ import msgspec
 
 from app.sapo.families import FAMILIES
 from app.sapo.groups import HUMAN_MODEL, GroupRecord, is_single_right_answer
+from app.sapo.questions import Coordinates
 from app.sapo.recipes import RECIPES
 from app.sapo.scoring.sandbox import Sandbox
+from app.swarm.fetching import PeerFetcher
 from app.swarm.identity.identity import Identity, IdentityError
 from app.swarm.identity.keyrings import real_backend
 from app.swarm.identity.storage import keyring_key_name, open_identity
@@ -37,6 +39,7 @@ WANTED = 8
 RECIPE = msgspec.structs.replace(RECIPES["default"], max_age=None)
 """Authors are chosen as the node chooses them; how old an answer may be depends on rounds, which others do not
 have."""
+_ANY = Coordinates(family="gcd", level=0, seed=0, index=0)
 _AGES_S = 20 * 365 * 24 * 3600
 _AT_ONCE = 32
 """Groups of an archive that are checked before the next sample gets its turn."""
@@ -139,11 +142,11 @@ class SeaMember(Membership):
         """Publishes scored groups of the identity as far as they are mixed and the relay's rate allows; returns
         the number, and why others stayed."""
         assert self.identity is not None and self._client is not None and self._fetcher is not None
-        self._keep_out(scored)
         self._fetcher.on_round_over(scored)
         left_out = Counter(why for one in scored if (why := self._unfit(one)))
         lessons = [one for one in scored if not self._unfit(one)]
         stored = self._publish(lessons, {})
+        self._keep_out(stored)  # and no others: those may go out later
         for number, own in enumerate(stored, self._published - len(stored)):
             self.groups.remember(
                 msgspec.structs.replace(
@@ -224,7 +227,13 @@ class RelayMember(SeaMember):
         assert self._client is not None and self._fetcher is not None
         async with asyncio.TaskGroup() as together:
             together.create_task(self._client.run())
-            together.create_task(self._fetcher.run())
+            together.create_task(self._fetch(self._fetcher))
+
+    async def _fetch(self, fetcher: PeerFetcher) -> None:
+        """Fetches once the sandbox has started, which takes a minute on a busy computer: a relay hands out a
+        group only once, so those of a program that ends before would be lost to it."""
+        await asyncio.to_thread(self._sandbox.questions, [_ANY])
+        await fetcher.run()
 
     def _open_intake(self, swarm: str, own_keys: Collection[bytes]) -> Intake:
         return Intake(self._sandbox, swarm, own_keys)

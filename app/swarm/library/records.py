@@ -27,8 +27,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def messages(self) -> list[dict[str, str]]:
         """The question as chat messages (role, content): a system line that asks for a marked answer, and the
-        text. Other ways to ask do as well, as long as an answer is marked: `<answer>7</answer>`, `#7` or
-        `\\boxed{7}`."""
+        text. Other ways to ask do as well, as long as an answer is marked: `<answer>7</answer>`, `\\boxed{7}`,
+        or `#7` with nothing behind it on its line."""
         return asking.messages(self.text)
 
 
@@ -81,9 +81,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
     """What became of published groups: `stored` wait for a relay or are on their way, the others were
-    `left_out`, by reason: "unmixed" (all right or all wrong), "held-out", "seen" (this question was published
-    before), "rate" (more than a relay takes, 30 a minute), "no-people" (this relay takes no person's answers),
-    "unsafe", "too-long", "too-large", "no-question", "other-version", "wrong-shape"."""
+    `left_out`, by reason: "unmixed" (all right or all wrong), "held-out", "seen" (a group with this question
+    was published before, here or by a peer), "rate" (more than a relay takes, 30 a minute; later it may go),
+    "no-people" (this relay takes no person's answers), "unsafe", "too-long", "too-large", "no-question",
+    "other-version", "wrong-shape"."""
 
     stored: int
     left_out: Mapping[str, int]

@@ -1,8 +1,9 @@
 """`Sea`, through which another trainer takes part in a swarm.
 
 A thread with an event loop of its own runs the membership. The methods hand it small jobs and wait for those,
-never for the network: what is not here now is not returned. Scoring happens in the calling thread, in the
-sandbox's child process, which takes about a millisecond an answer."""
+never for the network: what is not here now is not returned. Own answers are scored in the calling thread, in a
+sandbox's child process, which takes about a millisecond an answer. Peers' groups have a sandbox of their own:
+an answer made to take long makes no trainer wait."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -49,6 +51,11 @@ T = TypeVar("T")
 _POLL_S = 0.05
 _ROOM = 1024
 """Bytes of a signed body besides the completions, at most."""
+_OWN_SECONDS = 1.0
+"""Limit for scoring one own answer, four times that of peers': a busy computer must not make a right answer
+wrong, as a group that claims so is false to everybody else."""
+_VERDICTS = 4096
+"""Latest own verdicts that are remembered, so that nothing is scored twice before it goes out."""
 
 
 class Sea:
@@ -66,11 +73,13 @@ class Sea:
             invite = None if archived else invite_from_text(str(where))
             if invite is not None and invite.room is not None:
                 raise SeaError("That invite is for a class, which only Shoal itself can join.")
-            self._sandbox = Sandbox()
+            self._sandbox, self._checking = Sandbox(_OWN_SECONDS), Sandbox()
+        self._verdicts: OrderedDict[tuple[Coordinates, str, bool], int] = OrderedDict()
+        self._scoring, self._gate, self._closed = threading.Lock(), threading.Lock(), False
         self._member: SeaMember = (
-            ArchiveMember(home, self._sandbox, path)
+            ArchiveMember(home, self._checking, path)
             if invite is None
-            else RelayMember(home, self._sandbox, invite)
+            else RelayMember(home, self._checking, invite)
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="shoal-swarm", daemon=True)
@@ -126,18 +135,17 @@ class Sea:
         self._check_open()
         with _one_sentence():
             ended = tuple(finished) if finished is not None else (True,) * len(texts)
-            record = GroupRecord(
-                coordinates=as_coordinates(coordinates),
-                completions_G=tuple(texts),
-                finished_G=ended,
-                model=self._model,
-            )
-            return [float(reward) for reward in score_group(self._sandbox, record).rewards_G]
+            if not all(isinstance(one, str) for one in texts):
+                raise SeaError("Answers are texts; leave out what is none.")
+            if len(ended) != len(texts):
+                raise SeaError(f"{len(texts)} answers have {len(ended)} marks of having ended: give one each.")
+            return [float(one) for one in self._score(as_coordinates(coordinates), tuple(texts), ended)]
 
     def publish(self, groups: Iterable[Group]) -> Published:
         """Publishes own groups: scores them here, and stores those that may go out until a relay has them, also
         over a restart of this program. Whatever rewards the groups bring are ignored. Others can read what goes
-        out. Blocks only while it scores."""
+        out. Blocks only while it scores what `check` has not scored already. Until this home has met its swarm
+        for the first time, its latest 64 groups wait in memory alone."""
         self._check_open()
         left_out: Counter[str] = Counter()
         scored: list[GroupRecord] = []
@@ -206,7 +214,7 @@ class Sea:
 
     def export(self, path: str | Path) -> int:
         """Writes `table` to a file and returns its number of groups: .parquet, for which `pyarrow` must be
-        there (`pip install shoal-swarm[export]`), or .jsonl."""
+        there (`pip install pyarrow`), or .jsonl."""
         with _one_sentence():
             return export.write(Path(path).expanduser(), self.table())
 
@@ -235,7 +243,7 @@ class Sea:
             return IntakeReason.OTHER_VERSION.value
         if is_owners_set(at.family):
             return IntakeReason.NO_QUESTION.value
-        if at in before or at in self._member.buffer.used:
+        if at in before or self._member.buffer.knows(at):
             return IntakeReason.SEEN.value
         if max(map(len, texts_G)) > MAX_COMPLETION_CHARS:
             return IntakeReason.TOO_LONG.value
@@ -250,26 +258,56 @@ class Sea:
             return IntakeReason.HELD_OUT.value
         model = group.model if group.model == HUMAN_MODEL else model_name(group.model or self._model)
         record = GroupRecord(coordinates=at, completions_G=texts_G, finished_G=finished_G, model=model)
-        return msgspec.structs.replace(score_group(self._sandbox, record), question=asked.text)
+        rewards_G = self._score(at, texts_G, finished_G)
+        return msgspec.structs.replace(record, question=asked.text, rewards_G=rewards_G)
+
+    def _score(self, at: Coordinates, texts_G: tuple[str, ...], ended_G: tuple[bool, ...]) -> tuple[int, ...]:
+        """Returns 1 or 0 for each answer, and remembers it: what was learned from is what goes out."""
+        asked_G = [(at, text, ended) for text, ended in zip(texts_G, ended_G, strict=True)]
+        with self._scoring:
+            new = [one for one in dict.fromkeys(asked_G) if one not in self._verdicts]
+            if new:
+                record = GroupRecord(
+                    coordinates=at,
+                    completions_G=tuple(text for _, text, _ in new),
+                    finished_G=tuple(ended for _, _, ended in new),
+                    model=self._model,
+                )
+                self._verdicts.update(zip(new, score_group(self._sandbox, record).rewards_G, strict=True))
+            rewards_G = tuple(self._verdicts[one] for one in asked_G)
+            while len(self._verdicts) > _VERDICTS:
+                self._verdicts.popitem(last=False)
+        return rewards_G
 
     def _call(self, job: Callable[[], T]) -> T:
         """Runs a short job in the loop's thread. Raises SeaError once the sea is closed."""
-        self._check_open()
+        answer: Future[T] = Future()
 
-        async def run() -> T:
-            return job()
+        def run() -> None:
+            try:
+                answer.set_result(job())
+            except BaseException as error:
+                answer.set_exception(error)
 
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+        with self._gate:  # so every job is in the loop before the order to stop
+            self._check_open()
+            self._loop.call_soon_threadsafe(run)
+        return answer.result()
 
     def _check_open(self) -> None:
-        if not self._thread.is_alive():
+        if self._closed or not self._thread.is_alive():
             raise SeaError("This sea is closed: join again.")
 
     def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._gate:
+            if self._closed:
+                return
+            self._closed = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         self._sandbox.close()
+        self._checking.close()
 
 
 def _cut(group: GroupRecord, answers: int | None, mixed: bool, rng: Random) -> list[int]:

@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import TrainerCallback
 
 from app.sapo.groups import informative
-from app.swarm.library.records import Group, SeaError, as_coordinates
+from app.swarm.library.records import Group, Published, SeaError, as_coordinates
 from app.swarm.wire.limits import MAX_COMPLETIONS
 
 if TYPE_CHECKING:
@@ -120,8 +120,10 @@ class Sharing:
     ) -> list[float | None]:
         """The reward function. Returns 1.0 for a right answer that ended by itself and else 0.0, scored in the
         sandbox from the coordinates, whoever wrote it; None for a prompt that is not from `dataset`. Publishes
-        own groups that are mixed, from training only, and logs how many (`swarm/published`). Raises SeaError if
-        `rollout` did not make these answers."""
+        own groups that are mixed, from training only, and logs how many (`swarm/published`), and how many could
+        not go out (`swarm/left_out`; see `Published`). Raises SeaError if `rollout` did not make these answers.
+        Other reward functions beside this one get, in a peer's row, the `prompts` that it replaced: TRL has no
+        other way."""
         if finished is None or self._trainer is None:
             raise SeaError(NEVER_CALLED)
         texts = _tokenizer(self._trainer).batch_decode(completion_ids, skip_special_tokens=True)
@@ -146,8 +148,11 @@ class Sharing:
                     )
                 )
         if self._publishing:
-            stored = self._sea.publish(mixed).stored if self._sea.status().name else 0  # an archive has no name
-            self._trainer._metrics["train"]["swarm/published"].append(stored)
+            archived = not self._sea.status().name
+            published = Published(stored=0, left_out={}) if archived else self._sea.publish(mixed)
+            logged = self._trainer._metrics["train"]
+            logged["swarm/published"].append(published.stored)
+            logged["swarm/left_out"].append(sum(published.left_out.values()))
         return rewards
 
     def _groups_for(self, prompts: Sequence[Any], trainer: Any) -> list[tuple[Group, list[list[int]]]]:

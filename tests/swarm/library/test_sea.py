@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,6 +81,7 @@ def test_two_trainers_learn_from_each_other_also_when_the_relay_was_gone(
         assert other.sample(4, answers=3) == []
         other.learned_from(groups)
         assert sea.sample(4) == [] and sea.status().acknowledged == 4
+        assert other.publish(groups).left_out == {"seen": 4}, "they are another's"
 
         relay.kill()
         until(lambda: not sea.status().connected, "the sea sees that the relay is gone")
@@ -125,6 +127,7 @@ def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
             "seen": 1, "unmixed": 1, "held-out": 1, "too-long": 1, "unsafe": 1, "wrong-shape": 1,
         "other-version": 1, "no-question": 1,
         }  # fmt: skip
+        assert sea.publish([answered(asked[2])]).stored == 1, "what stayed may go out when it is fit"
         cut_off = answered(asked[3], right=1)
         assert sea.check_all(cut_off.coordinates, cut_off.completions[:2], finished=[False, True]) == [0.0, 0.0]
         assert len(sea.publish(answered(one) for one in sea.questions(40, families=["gcd"])).left_out) == 1
@@ -134,12 +137,38 @@ def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
             lambda: sea.sample(1, answers=1),
             lambda: sea.sample(1, families=["none"]),
             lambda: sea.check({"family": "gcd"}, "#1"),
+            lambda: sea.check_all(at, ["#1"], finished=[True, False]),
+            lambda: sea.check(at, None),  # type: ignore[arg-type]
             lambda: Group(coordinates=at, completions="#1"),  # type: ignore[arg-type]
             lambda: join(relay.url, home=tmp_path),  # one program at a time
         ):
             with pytest.raises(SeaError) as error:
                 wrong()
             assert "\n" not in str(error.value)
+
+
+def test_an_answer_is_scored_once_and_nobody_hangs_when_the_sea_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sea = join("127.0.0.1:9", home=tmp_path)  # nobody listens there
+    (asked,) = sea.questions(1, families=["gcd"])
+    rewards = sea.check_all(asked.coordinates, answered(asked).completions)
+    monkeypatch.setattr("app.swarm.library.sea.score_group", lambda *_: pytest.fail("scored again"))
+    assert rewards == [1, 1, 0, 0, 0, 0] and sea.publish([answered(asked)]).stored == 1
+
+    def ask() -> None:
+        with pytest.raises(SeaError, match="closed"):
+            while True:
+                sea.status()
+
+    callers = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    for one in callers:
+        one.start()
+    sea.close(0.0)
+    sea.close()
+    for one in callers:
+        one.join(PATIENCE_S / 4)
+    assert not any(one.is_alive() for one in callers)
 
 
 def strangers(now_ms: int, swarm: str) -> dict[str, Envelope]:
@@ -236,7 +265,7 @@ def exported(sea: Sea, path: Path, row: dict[str, Any]) -> None:
     try:
         import pyarrow.parquet
     except ModuleNotFoundError:
-        with pytest.raises(SeaError, match=r"shoal-swarm\[export\]"):
+        with pytest.raises(SeaError, match="pip install pyarrow"):
             sea.export(path)
     else:
         sea.export(path)
