@@ -79,7 +79,7 @@ def fills_a_bucket(node: ast.AST) -> bool:
 
 PLACES: dict[Finds, set[str]] = {
     replaces_a_file: {"engines/files.py"},
-    locks_a_file: {"engines/files.py", "app/cli/_live.py"},  # which reads keys with msvcrt
+    locks_a_file: {"engines/locks.py", "app/cli/_live.py"},  # which reads keys with msvcrt
     makes_text_safe: {"app/common/text.py"},
     waits_longer_each_time: {"app/common/rate.py"},
     downloads: {"app/common/fetch.py"},

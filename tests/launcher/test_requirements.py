@@ -146,6 +146,8 @@ def test_the_tools_that_build_and_release_are_locked_at_the_pinned_versions(
 
 
 FREE = {
+    "packaging/library/pyproject.toml": "builds what lies there, and fetches nothing (--no-deps)",
+    "app/swarm/library/export.py": "tells those who program with the library",
     "packaging/packs/resolving.py": "asks what pip would take, and installs nothing (--dry-run)",
     "app/install/launcher/install.py": "hands on what it is told: stamp.listed, and the orders of optional.py",
 }
