@@ -214,7 +214,7 @@ class Sea:
 
     def export(self, path: str | Path) -> int:
         """Writes `table` to a file and returns its number of groups: .parquet, for which `pyarrow` must be
-        there (`pip install pyarrow`), or .jsonl."""
+        there, or .jsonl."""
         with _one_sentence():
             return export.write(Path(path).expanduser(), self.table())
 
