@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -65,9 +66,11 @@ class Sea:
     def __init__(self, where: str | Path, *, name: str, home: Path) -> None:
         """See `join`."""
         self._model, self._rng = model_name(name), Random()
-        self._round = time.time_ns()
+        self._rounds = itertools.count(time.time_ns())
         self._publishing = threading.Lock()
         with _one_sentence():
+            if not str(where).strip():
+                raise SeaError("Nothing to join was named: give an invite, a relay's address or an archive.")
             path = Path(where).expanduser()
             archived = isinstance(where, Path) or path.suffix == ".jsonl" or path.exists()
             invite = None if archived else invite_from_text(str(where))
@@ -109,11 +112,10 @@ class Sea:
         with _one_sentence():
             wanted = curriculum.start(dict.fromkeys(families or FAMILIES, level))
             identity = self._member.identity
-            self._round += 1
             made = own_questions(
                 wanted,
                 identity.key if identity is not None else b"",
-                self._round if seed is None else seed,
+                next(self._rounds) if seed is None else seed,
                 count,
                 self._sandbox.questions,
             )
@@ -141,7 +143,7 @@ class Sea:
                 raise SeaError(f"{len(texts)} answers have {len(ended)} marks of having ended: give one each.")
             return [float(one) for one in self._score(as_coordinates(coordinates), tuple(texts), ended)]
 
-    def publish(self, groups: Iterable[Group]) -> Published:
+    def publish(self, groups: Group | Iterable[Group]) -> Published:
         """Publishes own groups: scores them here, and stores those that may go out until a relay has them, also
         over a restart of this program. Whatever rewards the groups bring are ignored. Others can read what goes
         out. Blocks only while it scores what `check` has not scored already. Until this home has met its swarm
@@ -152,7 +154,7 @@ class Sea:
         with self._publishing, _one_sentence():
             if self._member.identity is None:
                 raise SeaError("An archive is only read: join a relay to publish.")
-            for group in groups:
+            for group in [groups] if isinstance(groups, Group) else groups:
                 verdict = self._prepared(group, {one.coordinates for one in scored})
                 if isinstance(verdict, GroupRecord):
                     scored.append(verdict)

@@ -123,6 +123,7 @@ def test_what_may_not_go_out_stays(relay: Relay, tmp_path: Path) -> None:
             ]
         )
         assert published.stored == 1
+        assert sea.publish(good).left_out == {"seen": 1}, "one group is taken as one"
         assert published.left_out == {
             "seen": 1, "unmixed": 1, "held-out": 1, "too-long": 1, "unsafe": 1, "wrong-shape": 1,
         "other-version": 1, "no-question": 1,
@@ -270,6 +271,11 @@ def exported(sea: Sea, path: Path, row: dict[str, Any]) -> None:
     else:
         sea.export(path)
         assert pyarrow.parquet.read_table(path).to_pylist() == [row]
+
+
+def test_a_program_that_names_no_place_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SeaError, match="Nothing to join"):
+        join(" ", home=tmp_path)
 
 
 def test_a_group_is_cut_to_answers_that_are_still_mixed() -> None:
