@@ -95,7 +95,7 @@ class TableDone(Done, frozen=True, kw_only=True, tag="labelled"):
     """Whether the table that was read has changed meanwhile."""
 
 
-class TableRefused(Failed, frozen=True, kw_only=True, tag="refused"):
+class TableFailed(Failed, frozen=True, kw_only=True, tag="refused"):
     """The table wasn't labelled."""
 
 
@@ -263,7 +263,7 @@ class Labelling:
                 return xlsx_beside(
                     self._content, grid.sheet, names if grid.heading else (), grid.numbers, added
                 )
-        columns = widened(grid.columns, max(map(len, grid.rows)))
+        columns = all_column_names(grid.columns, max(map(len, grid.rows)))
         rows = (
             [*row, *[""] * (len(columns) - len(row)), *more] for row, more in zip(grid.rows, added, strict=True)
         )
@@ -359,10 +359,11 @@ def text_columns(grid: Grid, wanted: Sequence[str], usual: Sequence[str]) -> lis
     return [lengths.index(max(lengths))]
 
 
-def widened(columns: Sequence[str], width: int) -> list[str]:
-    """Returns the names of all columns, also of those that only some rows have, each once.
+def all_column_names(columns: Sequence[str], width: int) -> list[str]:
+    """Returns a different name for each of `width` columns: a repeated name gets a number, a column without a
+    name its letter.
 
-    >>> widened(["a", "a"], 3)
+    >>> all_column_names(["a", "a"], 3)
     ['a', 'a 2', 'C']
     """
     return unused([], [*columns, *(letter(at) for at in range(len(columns), width))])

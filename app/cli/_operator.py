@@ -116,7 +116,7 @@ def relay_key(args: argparse.Namespace) -> bytes:
 
 
 def relay_folder(args: argparse.Namespace) -> Path:
-    """Returns the folder for what a relay keeps, with or without --state."""
+    """Returns the relay's folder: --state if given, else `relay` in the data folder."""
     from app.common.home import home
 
     return Path(args.state) if args.state is not None else home(args.home) / "relay"

@@ -72,9 +72,9 @@ def main(args: argparse.Namespace) -> int:
     model = locate(stored_name(args.model), data) if args.model else None
     if args.file is None:
         return _ask(args, find_skill(data, args.skill, model), data)
-    from app.chat.whole_table import TableRefused
+    from app.chat.whole_table import TableFailed
 
-    with report_failure(args.json, EngineError, NodeError, kind=TableRefused):
+    with report_failure(args.json, EngineError, NodeError, kind=TableFailed):
         do = _label if args.out is not None else _least_sure
         return do(args, find_skill(data, args.skill, model), data)
 

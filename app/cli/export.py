@@ -60,7 +60,7 @@ def main(args: argparse.Namespace) -> int:
         elif isinstance(event, Progress) and sys.stderr.isatty():
             overwrite(f"{100 * event.share:3.0f} %")
 
-    with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportRefused):
+    with report_failure(args.json, EngineError, NodeError, kind=exporting.ExportFailed):
         done = exporting.export(data, wish, heard)
         if args.create:
             exporting.hand_to_ollama(done)

@@ -25,7 +25,7 @@ from app.sapo.scoring.sandbox import Sandbox, score_group
 
 ROUNDS = "rounds"
 """Name of the folder with the finished runs."""
-STUDY = "study.json"
+STUDY_FILE = "study.json"
 
 
 class StudyError(Exception):
@@ -98,7 +98,7 @@ def _claim(folder: Path, plan: StudyPlan) -> None:
     """Makes the folder of a study. Raises StudyError if it holds one with another plan."""
     if folder.exists() and not folder.is_dir():
         raise StudyError(f"{folder} is a file: choose a folder with --out.")
-    path = folder / STUDY
+    path = folder / STUDY_FILE
     if not path.exists():
         files.write_json(path, plan)
     there = files.read_json(path, StudyPlan)

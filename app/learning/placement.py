@@ -18,10 +18,9 @@ from app.sapo.reading.expression import has_false_equation
 ANSWERS_PER_QUESTION = 4
 """Answers sampled per question. More questions tell more about a family, and give a lesson more choice, than
 more answers to one question."""
-BEGINS_SOLVED_SHARE = 0.1
-"""A family has to wait if fewer than this share of its questions has a right answer among
-ANSWERS_PER_QUESTION.
-"""
+MIN_SHARE_TO_BEGIN = 0.1
+"""A model can begin with a family if at least this share of its questions has a right answer among
+ANSWERS_PER_QUESTION."""
 OPENS_RIGHT = 2
 """Right answers to the one question of a waiting family in a round with which it becomes active: with one in
 eight, most of its next groups would be all wrong."""
@@ -105,13 +104,13 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     tried."""
 
     @property
-    def in_play(self) -> dict[str, int]:
+    def active(self) -> dict[str, int]:
         """The active families with their levels: those it began with and those that joined."""
         return self.families | self.joined
 
     @property
     def _others(self) -> list[FamilyTrial]:
-        left = [one for one in self.tried if one.family not in self.in_play]
+        left = [one for one in self.tried if one.family not in self.active]
         return sorted(left, key=lambda one: (*one.merit, one.family), reverse=True)
 
     @property
@@ -120,9 +119,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one.family for one in self._others if can_begin(one))
 
     @property
-    def unasked(self) -> tuple[str, ...]:
+    def untried(self) -> tuple[str, ...]:
         """Untried families, in the order in which they will be tried."""
-        return tuple(one.family for one in self.tried if not one.questions and one.family not in self.in_play)
+        return tuple(one.family for one in self.tried if not one.questions and one.family not in self.active)
 
     @property
     def families_tried(self) -> int:
@@ -162,7 +161,7 @@ def too_easy(one: FamilyTrial) -> bool:
 
 def can_begin(one: FamilyTrial) -> bool:
     """Whether a model can begin with a family."""
-    return bool(one.any) and one.any_share >= BEGINS_SOLVED_SHARE
+    return bool(one.any) and one.any_share >= MIN_SHARE_TO_BEGIN
 
 
 def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
@@ -181,9 +180,9 @@ def family_to_try(found: Placement, taught: Sequence[str], round: int) -> str | 
     >>> found.later, found.waiting, [family_to_try(found, ["a", "b"], round) for round in range(6)]
     (('d', 'c', 'b'), ('a',), ['a', 'b', 'd', 'a', 'b', 'c'])
     """
-    active = len(found.in_play)
-    waiting = [family for family in taught if family not in found.in_play] if active < MAX_ACTIVE else []
-    others = [one for one in found.unasked or (*found.later, *found.waiting) if one not in waiting]
+    active = len(found.active)
+    waiting = [family for family in taught if family not in found.active] if active < MAX_ACTIVE else []
+    others = [one for one in found.untried or (*found.later, *found.waiting) if one not in waiting]
     if not found.families or active >= MAX_UNTAUGHT:
         others = []
     if waiting and (not others or round % TAUGHT_TURNS < TAUGHT_TURNS - 1):

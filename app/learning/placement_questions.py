@@ -82,7 +82,7 @@ def next_questions(found: Placement) -> tuple[FamilyQuestions, ...]:
     untried = [
         FamilyQuestions(one.family, one.level, 0, FIRST_QUESTIONS)
         for one in found.tried
-        if one.family in found.unasked
+        if one.family in found.untried
     ]
     begun = starting_families(found)
     wanted = promising or climbing or (_gathered(found, begun) if begun or not untried else untried)
@@ -93,7 +93,7 @@ def starting_families(found: Placement) -> dict[str, int]:
     """Returns the families, with levels, that training could start with now. While some are untried, only those
     that do well beyond chance (BEGIN_SHARE) count; empty if none does."""
     able_ones = [one for one in one_trial_per_family(found.tried) if can_begin(one)]
-    if found.unasked:
+    if found.untried:
         able_ones = [one for one in able_ones if one.merit[0] >= BEGIN_SHARE]
     return choose_families(able_ones)
 

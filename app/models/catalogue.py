@@ -141,8 +141,8 @@ def nearest(name: str) -> Entry:
 
 
 def full_name(model: str) -> str:
-    """Returns the name under which a model is stored: the hub name for catalogue models, `model` itself for
-    others.
+    """Returns the name under which a model is stored: the hub name of one in the catalogue, "starter" however
+    its letters are cased, any other name unchanged.
 
     >>> full_name("smollm2-135m"), full_name("Starter")
     ('HuggingFaceTB/SmolLM2-135M-Instruct', 'starter')

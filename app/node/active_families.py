@@ -140,7 +140,7 @@ class ActiveFamilies:
             return None
         taught = [family for family in state.imitated if family in self._healer.candidates]
         taught.sort(key=lambda family: (not state.imitated[family].nats.n, state.imitated[family].nats.mean))
-        taught = [family for family in taught if family not in self._found.in_play][:AT_ONCE]
+        taught = [family for family in taught if family not in self._found.active][:AT_ONCE]
         family = family_to_try(self._found, taught, state.round)
         if family is None:
             return None
@@ -157,13 +157,13 @@ class ActiveFamilies:
         weak, levels = self._imitated & {*self.joined}, state.curriculum.levels
 
         def able(family: str, level: int) -> bool:
-            if family in found.in_play:
+            if family in found.active:
                 return family in weak and level == levels.get(family)
-            return family in candidates and len(found.in_play) < MAX_ACTIVE
+            return family in candidates and len(found.active) < MAX_ACTIVE
 
         buffer = self._swarm.buffer
         self._practise()
-        self._swarm.want_to_imitate([one for one in candidates if one not in found.in_play or one in weak])
+        self._swarm.want_to_imitate([one for one in candidates if one not in found.active or one in weak])
         waiting = buffer.waiting_groups()
         return await asyncio.to_thread(
             families_with_answers,
@@ -210,7 +210,7 @@ class ActiveFamilies:
         at, scored = tried.scored.coordinates, tried.scored
         after = after_trial(after, at.family, at.level, scored.rewards_G, tried.elsewhere_G)
         self.keep(after)
-        if at.family in before.in_play or at.family not in after.joined:
+        if at.family in before.active or at.family not in after.joined:
             return None
         taught = imitated.get(at.family)
         if taught is None or not taught.answers:
@@ -234,8 +234,8 @@ class ActiveFamilies:
         self._found, self._placing, self.enough = found, None, False
         self._watch.show_placement(found.waiting)
         self._healer.candidates = self._healer.candidates or self.settings.families
-        if found.in_play:
-            self.settings = msgspec.structs.replace(self.settings, families=found.in_play)
+        if found.active:
+            self.settings = msgspec.structs.replace(self.settings, families=found.active)
         self._practise()
 
 

@@ -204,8 +204,8 @@ def _more(state: NodeState, settings: Settings) -> tuple[NodeState, str]:
     )
 
 
-def placement_sentence(found: Placement) -> str:
-    """Returns the sentence about the result of a placement."""
+def placement_summary(found: Placement) -> str:
+    """Returns one to six sentences on what a placement found."""
     if not found.families:
         return (
             "This model can't solve any of these puzzles yet, not even after examples. "
@@ -221,8 +221,8 @@ def placement_sentence(found: Placement) -> str:
         said.append(f"First it learns from {len(found.right_answers)} of its own right answers.")
     if found.later:
         said.append(f"Later come {family_titles(found.later[:_NAMED])}.")
-    if found.unasked:
-        said.append(f"It tries other kinds between rounds: {len(found.unasked)} are left.")
+    if found.untried:
+        said.append(f"It tries other kinds between rounds: {len(found.untried)} are left.")
     if len(found.waiting) > _NAMED:
         said.append(f"{len(found.waiting)} other kinds are too hard yet.")
     elif found.waiting:

@@ -30,7 +30,7 @@ from app.learning.choosing import JudgedGroup
 from app.learning.round_weights import carries_weight
 from app.node.active_families import ActiveFamilies, placement_event
 from app.node.data.home import model_folder, model_mark, skill_folder
-from app.node.healing import Healer, placement_sentence
+from app.node.healing import Healer, placement_summary
 from app.node.history import checkpoint
 from app.node.history.resume import (
     for_current_questions,
@@ -334,7 +334,7 @@ class TrainingRun:
         self._questions = await self._probe_questions()
         self._curve = self._store.probes(questions_mark(self._questions))
         self.watch.show_probes(self.state, self._curve)
-        self.telling.say("placement", placement_event(found, self.state.round, placement_sentence(found)))
+        self.telling.say("placement", placement_event(found, self.state.round, placement_summary(found)))
 
     @property
     def _first_lesson_done(self) -> bool:

@@ -255,10 +255,10 @@ def _limit(asked: float | None, param: str) -> int | None:
     return int(asked)
 
 
-Kind = TypeVar("Kind")
+_Request = TypeVar("_Request")
 
 
-def parse_request(body: bytes, kind: type[Kind]) -> Kind:
+def parse_request(body: bytes, kind: type[_Request]) -> _Request:
     """Decodes a request body. Half an emoji, left by a program that cuts a text, becomes a question
     mark. Raises RequestError.
 

@@ -6147,8 +6147,8 @@ answer: a*b</translation>
    <translation>Später kommen {later}.</translation>
   </message>
   <message>
-   <source>It tries other kinds between rounds: {unasked} are left.</source>
-   <translation>Andere Arten probiert es zwischen den Runden: noch {unasked}.</translation>
+   <source>It tries other kinds between rounds: {untried} are left.</source>
+   <translation type="unfinished" />
   </message>
   <message>
    <source>{waiting} other kinds are too hard yet.</source>

@@ -11,7 +11,7 @@ from app.bench.engine.apart import ratio
 from app.bench.harness import Tell
 
 SUMMARY = "one optimiser step, beside TRL's update"
-BUDGET = {"peak_mb": 4096}
+TARGETS = {"peak_mb": 4096}
 """The budget for the 0.5B shape, 8 x (128 + 128) tokens."""
 
 OURS = "torch"
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, tell: Tell) -> dict[str, Any]:
         **compared,
         **about,
         "candidates": apart.figures(found),
-        "budget": BUDGET,
+        "budget": TARGETS,
     }
 
 

@@ -40,7 +40,7 @@ def number_format(task: ApartTask) -> torch.dtype:
 
 
 def sampling(task: ApartTask) -> Figures:
-    """Measures `generate` with the adapter merged into the weights, the fastest that transformers samples."""
+    """Measures the `generate` of transformers with the adapter merged into the weights, its fastest way."""
     from peft import PeftModel
 
     start = time.perf_counter()

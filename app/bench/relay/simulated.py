@@ -21,7 +21,7 @@ from engines.models.folder import read_settings
 
 PAUSE_S = (4.0, 12.0)
 """Minimum and maximum seconds between two groups of one key."""
-FAMILIES_ASKED = 4
+GROUPS_ASKED = 4
 
 
 async def run_author(url: str, folder: Path, number: int, kind: str) -> None:
@@ -39,7 +39,7 @@ async def run_author(url: str, folder: Path, number: int, kind: str) -> None:
         if client.status.connected and client.groups_to_publish():
             (one,) = attacker.publish(rng.getrandbits(31), 1, [])
             client.publish(one.group, one.claimed_G)
-            await client.sample(FAMILIES_ASKED, tuple(FAMILIES))
+            await client.sample(GROUPS_ASKED, tuple(FAMILIES))
     await running
 
 

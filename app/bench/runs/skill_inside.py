@@ -64,7 +64,8 @@ class SkillRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the rows kept aside were right, and the processor and wall seconds until then."""
+    """A measurement on the rows kept aside: `right` of `of`, and the processor and wall seconds that were used
+    before it."""
 
     right: int
     of: int

@@ -84,7 +84,8 @@ class _Busy(Exception):
 
 
 def wanted() -> bool:
-    """Whether to build llama.cpp in the background: not if a better engine runs here, or it is forbidden."""
+    """Whether to build llama.cpp in the background: unless this computer has an Apple or NVIDIA GPU, or WHEN is
+    "never"."""
     return not stamp.APPLE_SILICON and not system.has_nvidia_card() and os.environ.get(WHEN) != "never"
 
 

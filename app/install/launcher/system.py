@@ -203,8 +203,8 @@ def privilege() -> list[str] | None:
 
 
 def install(packages: Sequence[str], what: str) -> None:
-    """Installs system packages and says so. Raises SetupError with the command if that is forbidden or
-    fails."""
+    """Installs system packages and prints which. Raises SetupError, with the command to run by hand, without
+    administrator rights or if the installation fails."""
     tool = manager()
     command = [*MANAGERS[tool], *packages]
     rights = privilege()

@@ -63,7 +63,8 @@ class Experiment:
         self.hostile = HostileNodes(self)
 
     def rounds(self, measured: bool = True) -> Iterator[LabRound]:
-        """Yields round 0 (the probe before training) to the last; without probes unless `measured`."""
+        """Yields round 0, before any training, and each round when it ends. If `measured`, round 0, every
+        `probe_every`-th round and the last have a probe."""
         yield LabRound(round=0, probe=self._measure(0) if measured else None)
         for number in range(1, self.plan.rounds + 1):
             record = self._round(number)

@@ -47,7 +47,7 @@ class ExportDone(Done, frozen=True, kw_only=True, tag="exported"):
         return Score(share=self.pass_at_1, stderr=self.stderr)
 
 
-class ExportRefused(Failed, frozen=True, kw_only=True, tag="refused"):
+class ExportFailed(Failed, frozen=True, kw_only=True, tag="refused"):
     """The export failed."""
 
 

@@ -106,7 +106,7 @@ def _training(folder: Path) -> Training:
         bytes=size_on_disk(folder),
         rounds=rounds,
         round_s=seconds / rounds if rounds and seconds else None,
-        begins=(*found.in_play, *found.later) if found else (),
+        begins=(*found.active, *found.later) if found else (),
         waiting=found.waiting if found else (),
         best=best.state.round if best is not None else None,
     )

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 SOFTWARE = "shoal/0.1"
 CLASS_KEYS = Rate(60, 60)
 """Rate of new keys per address in a class: a whole school joins within minutes."""
-WRITE_EVERY_S = 60.0
+SAVE_STANDINGS_EVERY_S = 60.0
 """Seconds between saves of the standings, which are also saved at the end: a kill loses a minute of them."""
 STANDINGS_PER_WRITE = 64  # a few milliseconds of disk at a time
 _BAN, _STANDING = msgspec.json.Decoder(Ban), msgspec.json.Decoder(Standing)
@@ -166,7 +166,7 @@ class RelayState:
 
     async def _write_regularly(self) -> None:
         while True:
-            await asyncio.sleep(WRITE_EVERY_S)
+            await asyncio.sleep(SAVE_STANDINGS_EVERY_S)
             await self.write_standings()
 
     async def write_standings(self) -> None:

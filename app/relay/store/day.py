@@ -37,7 +37,7 @@ COLUMNS = "id, key, key_seq, address, family, level, arrived_ms, raw"
 PLACED = "who, seed, nth, draw"
 """The columns that place a group in the archive: its author's place on the circle, its question's seed and
 index, and a random position among the author's. NULL for a group that is not archived."""
-INDICES = """
+CREATE_INDICES = """
 CREATE INDEX IF NOT EXISTS by_key ON groups (key);
 CREATE INDEX IF NOT EXISTS by_time ON groups (arrived_ms);
 CREATE INDEX IF NOT EXISTS by_question ON groups (family, level, seed, nth) WHERE who IS NOT NULL;

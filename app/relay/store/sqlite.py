@@ -34,7 +34,7 @@ from app.relay.store.backing import (
     Unavailable,
     Weight,
 )
-from app.relay.store.day import COLUMNS, DAY_MS, INDICES, Day
+from app.relay.store.day import COLUMNS, CREATE_INDICES, DAY_MS, Day
 from app.relay.store.sequences import SEQUENCE_WINDOW, mark_used
 from app.relay.store.window import Added, WindowLimits
 from app.swarm.wire.limits import RELAY_FILE
@@ -320,7 +320,7 @@ class SQLite:
             for column in ("who", "seed", "nth", "draw"):
                 if column not in columns:
                     self._db.execute(f"ALTER TABLE groups ADD COLUMN {column} INTEGER")
-            for statement in INDICES.split(";"):
+            for statement in CREATE_INDICES.split(";"):
                 self._db.execute(statement)
             self._db.execute(
                 "INSERT OR IGNORE INTO facts VALUES ('swarm', ?), ('salt', ?)", (swarm, secrets.token_bytes(16))

@@ -173,7 +173,7 @@ class Client:
             self._wake.set()
 
     def rest(self, on: bool) -> None:
-        """Tells the class whether this model rests, now and at each connection."""
+        """Sets whether this model rests. The class is told now, and again at each new connection."""
         self._resting = on
         if self._joined is not None and self._in_class and RESTING in self._joined.hello.caps:
             self._asked.append(Rest(on=on))

@@ -1,5 +1,5 @@
-"""Reasons for refusing a peer's group: a word for the counters, a sentence for people. Also detects unsafe
-text: text that looks different to a person, a terminal or a model's tokenizer from what it is."""
+"""Reasons for refusing a peer's group: each a word for the counters and a sentence for people. Also detects
+unsafe text, which a person, a terminal or a tokenizer would take for something else."""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ def join(where: str | Path, *, name: str = "", home: str | Path = "~/.shoal-swar
     `where`: an invite link (shoal://join/...), six spoken words, ws://..., wss://... or HOST:PORT; or the path
     of an archive file that `shoal archive export` wrote, of a relay's folder, or of a data folder. `name`: what
     your model is called where others see it ("our lab" becomes "our-lab"), unless a group names its own model.
-    `home`: the folder of this key, which is made at the first call, of the groups that wait for a relay, and of
-    the known relays. One program at a time uses a home.
+    `home`: the folder of your key (made at the first call), of the groups that wait for a relay, and of the
+    relays that are known. Only one program at a time can use it.
 
     By joining you agree that others in the swarm read what you publish (see the module's docstring). Returns
-    at once: a thread connects, sends and fetches by itself, also after a relay was gone. Raises SeaError, whose
-    message is one sentence, for an address or archive that is none, and a home that cannot be used."""
+    at once: a thread connects, sends and fetches, and connects again if a relay goes away. Raises SeaError,
+    with one sentence, if `where` is no address or archive, or if `home` cannot be used."""
     from app.swarm.library.sea import Sea
 
     return Sea(where, name=name, home=Path(home).expanduser())

@@ -30,7 +30,7 @@ from app.ui.process.node import NodeProcess
 from app.ui.process.past import HistoryReader
 from app.ui.view.reducer import Fold, FoldError
 from app.ui.view.settings import Choices, PrivateWords
-from app.ui.view.view import NodeStatus, Problem, View, for_model
+from app.ui.view.view import NodeStatus, Problem, View, with_model_state
 
 TICK_MS = 200
 """Minimum milliseconds between two Views."""
@@ -212,7 +212,7 @@ class Control(QObject):
         self._remember(questions=marks, waits=())
         if self._skill != before:
             self._fold = Fold(
-                for_model(self.view, state=self.view.state, model=self.view.model, skill=self._skill)
+                with_model_state(self.view, state=self.view.state, model=self.view.model, skill=self._skill)
             )
             self._recall()
             self._soon()
@@ -249,7 +249,7 @@ class Control(QObject):
         state = NodeStatus.PAUSED if view.state is NodeStatus.FAILED else view.state
         waits = tr("Shoal waits until you start it.") if state is NodeStatus.PAUSED else view.reason
         model = str(self._choices["model"]) or STARTER
-        self._fold = Fold(for_model(view, state=state, reason=waits, model=model))
+        self._fold = Fold(with_model_state(view, state=state, reason=waits, model=model))
         self._recall()
         if self._link.running:
             self._launch()

@@ -24,7 +24,7 @@ NODE = ("-m", "app.cli", "run", "--snapshots", "--rules")
 MAX_LINE = 16 * 2**20
 GRACE_MS = 8_000
 """Milliseconds for a node to end by itself before it is killed."""
-SWARM = ("--solo", "--private", "--relay", FROM_STDIN)
+SWARM_OPTIONS = ("--solo", "--private", "--relay", FROM_STDIN)
 """The options that determine with whom a node learns."""
 CRASHES = 5
 """Number of crashes in a row without a finished round after which a node is not restarted automatically."""
@@ -207,7 +207,7 @@ class NodeProcess(QObject):
 
 
 def _own(options: Sequence[str]) -> list[str]:
-    return [option for option in options if option not in SWARM]
+    return [option for option in options if option not in SWARM_OPTIONS]
 
 
 def problem(sentence: str) -> Problem:

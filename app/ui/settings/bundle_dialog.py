@@ -1,4 +1,4 @@
-"""The diagnostics: their whole text is shown before anything is saved."""
+"""The dialog that shows the whole text of the diagnostics, and saves it if the person wants."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from app.chat.whole_table import (
     RowsDone,
     TableDone,
     TableError,
-    TableRefused,
+    TableFailed,
     read_table,
     text_columns,
 )
@@ -39,7 +39,7 @@ AT_LEAST = (0, 60, 80, 90, 95)
 """Shares in percent below which answers can be left blank."""
 _WORDS = (mark("answer"), mark("how sure"), mark("empty"), mark("too long"), mark("no answer"))
 _FIRST = 3
-_Event: Any = RowsDone | TableDone | TableRefused
+_Event: Any = RowsDone | TableDone | TableFailed
 
 
 class LabelPanel(SkillPanel):
@@ -58,7 +58,7 @@ class LabelPanel(SkillPanel):
         self._job = make()
         self._job.line.connect(self._heard)
         self._job.ended.connect(self._ended)
-        self._told: TableDone | TableRefused | None = None
+        self._told: TableDone | TableFailed | None = None
         hint = tr("Excel, LibreOffice, CSV or JSON lines. You can also drop it here.")
         self._opens = button(tr("Label a table …"), self._choose, hint=hint)
         self._said, self._problem = Label("", "good", wrap=True), Label("", "bad", wrap=True)
@@ -251,7 +251,7 @@ class LabelPanel(SkillPanel):
                 said = tr("{n} of {total} rows", n=number(now.have), total=number(now.total))
                 left = tr(", about {span}", span=span(now.left_s)) if now.left_s and now.left_s >= 1 else ""
                 self._rows.say(said + left)
-            case TableDone() | TableRefused() as told:
+            case TableDone() | TableFailed() as told:
                 self._told = told
 
     def _ended(self, code: int) -> None:

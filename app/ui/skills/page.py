@@ -26,7 +26,7 @@ from app.ui.widgets.pieces import (
     stack,
 )
 
-SEARCHED = 9
+MIN_FAMILIES_FOR_SEARCH = 9
 """Minimum number of families for a search field to be shown."""
 
 
@@ -62,7 +62,7 @@ class Skills(Page):
         self._stack.setCurrentIndex(1 if puzzles else 0)
         rise = view.curve[-1].everyday_rise if view.curve and view.safe_round else None
         self._speech.tell(translated(records.language_sentence(rise)) if rise is not None else "")
-        self._search.setVisible(len(view.families) + len(view.waiting) >= SEARCHED)
+        self._search.setVisible(len(view.families) + len(view.waiting) >= MIN_FAMILIES_FOR_SEARCH)
         now = (puzzles, view.waiting)
         if now != self._shown:
             self._shown = now

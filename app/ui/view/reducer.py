@@ -25,7 +25,7 @@ from app.sapo.families import FAMILIES
 from app.sapo.sets.question_set import is_owners_set
 from app.ui.language.texts import family_titles, tr
 from app.ui.view.learned import learned_today
-from app.ui.view.view import NodeStatus, Step, Today, View, for_model
+from app.ui.view.view import NodeStatus, Step, Today, View, with_model_state
 
 WINDOW = 20
 """Number of latest rounds of a history whose families count as active."""
@@ -84,7 +84,10 @@ class Fold:
             case "start":
                 skill = next(filter(is_owners_set, event["families"]), "")
                 if skill != self.view.skill:
-                    self._levels, self.view = {}, for_model(self.view, model=self.view.model, skill=skill)
+                    self._levels, self.view = (
+                        {},
+                        with_model_state(self.view, model=self.view.model, skill=skill),
+                    )
                 self._levels |= event["families"]
                 self._show()
                 self.change(state=NodeStatus.LEARNING, reason="", until=None, problem=None)

@@ -271,6 +271,6 @@ class View(ModelState, frozen=True):
     persona: Persona = Persona()
 
 
-def for_model(view: View, **state: object) -> View:
-    """Returns the view with another state of the model."""
+def with_model_state(view: View, **state: object) -> View:
+    """Returns the view with these fields of ModelState; its other fields go back to their defaults."""
     return msgspec.structs.replace(view, **(msgspec.structs.asdict(ModelState()) | state))

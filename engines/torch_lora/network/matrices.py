@@ -34,7 +34,7 @@ def merges(device: torch.device, parameters: int) -> bool:
     return device.type != "cpu" or parameters < LARGE_PARAMETERS
 
 
-class Matrices(Protocol):
+class FusedMatrices(Protocol):
     """A decoder's fused matrices under N adapters. `skinny`: use `skinny_linear` for few rows."""
 
     weights: Weights

@@ -20,7 +20,7 @@ from engines.torch_lora.network.layout import Layout, Tokens, pack
 from engines.torch_lora.network.logprobs import States
 from engines.torch_lora.network.lower import LowerStates, adds_nothing
 from engines.torch_lora.network.matrices import (
-    Matrices,
+    FusedMatrices,
     MergedWeights,
     PlainWeights,
     UnmergedWeights,
@@ -50,7 +50,7 @@ class DecoderRollout:
     Not implemented: paged or shared caches and adding rows later. A round's questions start and end
     together, so one dense block, allocated once, is enough."""
 
-    def __init__(self, matrices: Matrices) -> None:
+    def __init__(self, matrices: FusedMatrices) -> None:
         self._matrices = matrices
         self._weights = matrices.weights
         self._shape = matrices.weights.shape

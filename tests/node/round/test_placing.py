@@ -66,7 +66,7 @@ def test_it_learns_before_every_kind_was_tried_and_tries_the_others_between_roun
     monkeypatch.setattr(placement_questions, "FIRST_QUESTIONS", 2)
     families = {"needle_haystack": 0, "basic_arithmetic": 0, "chain_sum": 0}
     seen = bench.run(lambda event: isinstance(event, events.PlacementDone), place=True, families=families)
-    assert kept(bench).families and kept(bench).unasked == ("needle_haystack",)
+    assert kept(bench).families and kept(bench).untried == ("needle_haystack",)
     assert (
         of(events.PlacementDone, seen)[0].lesson > 0
         and "other kinds between rounds: 1" in of(events.PlacementDone, seen)[0].sentence
@@ -136,7 +136,7 @@ def test_families_that_wait_are_tried_again_and_join_without_changing_the_curve(
     assert len(placed.families) == 1 and "gcd" in placed.waiting
     (told,) = [one for one in of(events.NodeNote, seen) if "New to the mix" in one.sentence]
     assert told.round < 12 and told.sentence.count("arithmetic") + told.sentence.count("sums") == 1
-    assert {*kept(bench).in_play} == {"chain_sum", "basic_arithmetic"}
+    assert {*kept(bench).active} == {"chain_sum", "basic_arithmetic"}
     assert {*of(Probe, seen)[-1].families} == {*placed.families}
     again = bench.run(rounds=1, place=True, families=families)
     assert {*of(events.Started, again)[0].families} == {"chain_sum", "basic_arithmetic"}

@@ -74,8 +74,8 @@ def said() -> Iterator[str]:
     yield contents._sentence(5 * 10**9, 4 * 10**9, 2 * 10**9)
     for rise in (-0.02, 0.1, 0.4):
         yield records.language_sentence(rise)
-    yield healing.placement_sentence(Placement(way=Way(name="plain"), families={"gcd": 0, "chain_sum": 1}))
-    yield healing.placement_sentence(Placement(way=Way(name="plain"), families={}))
+    yield healing.placement_summary(Placement(way=Way(name="plain"), families={"gcd": 0, "chain_sum": 1}))
+    yield healing.placement_summary(Placement(way=Way(name="plain"), families={}))
     for text in ("", "x y", "shoal://join/", "http://a", "ws://a:0", "mailto:a"):
         with pytest.raises(InviteError) as wrong:
             invite_from_text(text)
