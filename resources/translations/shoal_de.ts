@@ -6148,7 +6148,7 @@ answer: a*b</translation>
   </message>
   <message>
    <source>It tries other kinds between rounds: {untried} are left.</source>
-   <translation type="unfinished" />
+   <translation>Andere Arten probiert es zwischen den Runden: noch {untried}.</translation>
   </message>
   <message>
    <source>{waiting} other kinds are too hard yet.</source>
