@@ -27,7 +27,7 @@ with join(where, name="euclid", home="~/.shoal-swarm-euclid") as sea:
     stored = 0
     while stored < wanted:
         groups = []
-        for question in sea.questions(4, families=["gcd"]):
+        for question in sea.questions(4, families=["gcd"], level=1):
             numbers = [int(one) for one in re.findall(r"\d+", question.text)][:2]
             answers = [euclid(*random.sample(numbers, 2), slips=at % 2 == 1) for at in range(8)]
             groups.append(Group(coordinates=question.coordinates, completions=answers))

@@ -17,7 +17,7 @@ with join(where, name="smollm2-135m", home="~/.shoal-swarm-trl") as sea:
     share = Sharing(sea, own=4, peers=4)
     trainer = GRPOTrainer(
         model=model,
-        train_dataset=share.dataset(["gcd", "chain_sum"], rows=2000),
+        train_dataset=share.dataset(["gcd", "chain_sum"], rows=2000, level=1),
         reward_funcs=share.reward,
         rollout_func=share.rollout,
         callbacks=[share.callback],
