@@ -11,6 +11,7 @@ import asyncio
 import sys
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ class NowhereError(Exception):
     """No swarm could be joined; the message says why. The node then trains alone."""
 
 
-class Membership:
+class Membership(ABC):
     """One key's part in a swarm. `folder`: holds the outbox, the known relays and the counts. `external`:
     number of peer groups wanted per round. Everything is called from one event loop's thread."""
 
@@ -76,27 +77,27 @@ class Membership:
         return self._client.now_ms if self._client is not None else time.time_ns() // 1_000_000
 
     @property
+    @abstractmethod
     def _asked_for(self) -> tuple[str, ...]:
         """The families whose groups are fetched, by their names in the protocol."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _open_intake(self, swarm: str, own_keys: Collection[bytes]) -> Intake:
         """Returns the checks for groups of a swarm; called once its id is known."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _share(self) -> None:
         """Takes part in the swarm until an error. Raises IdentityError, NowhereError, OutboxError and
         SandboxError, alone or in an ExceptionGroup."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stay_alone(self, why: str) -> None:
         """Called when `_share` has failed with this sentence, before the next attempt."""
-        raise NotImplementedError
 
-    def _linked(self, link: ConnectionStatus) -> None:
+    def _linked(self, link: ConnectionStatus) -> None:  # noqa: B027 - may be overridden
         """Called when the connection's state changes."""
 
-    def _handed_out(self, content: str) -> None:
+    def _handed_out(self, content: str) -> None:  # noqa: B027 - may be overridden
         """Called with a question set that a class hands out."""
 
     async def _live(self) -> None:
@@ -178,8 +179,8 @@ class Membership:
         return stored
 
     async def _hand_over(self, connected_s: float, alone_s: float) -> None:
-        """Waits until everything published has a final answer, for at most so many seconds with a relay, and
-        without one."""
+        """Waits until relays have accepted or refused everything that was published: at most `connected_s`
+        seconds while connected, `alone_s` while not."""
         began = time.monotonic()
         while self._client is not None and self._life is not None and not self._life.done():
             status = self._client.status

@@ -28,7 +28,8 @@ class ProgressReport(Protocol):
 
 @dataclass(frozen=True)
 class RoundTools:
-    """Everything a round needs. `peers` is None if the node trains alone."""
+    """What a round, a measurement or a lesson works with: trainer, sandbox and settings. `peers`: the swarm,
+    None for a node that trains alone."""
 
     link: TrainerLink
     engine: EngineInfo

@@ -243,7 +243,8 @@ class AdminRoutes:
 
 
 async def _content(request: web.Request, most: int) -> bytes:
-    """Reads at most so many bytes of a small request. Raises HTTPRequestTimeout if they don't come."""
+    """Returns the body of a small request, or its beginning if it is longer than the limit. Raises
+    HTTPRequestTimeout if it has not arrived within READ_S seconds."""
     content = b""
     try:
         async with asyncio.timeout(READ_S):

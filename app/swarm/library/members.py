@@ -76,7 +76,8 @@ class RememberingBuffer(PeerBuffer):
 
 
 class SeaMember(Membership):
-    """A membership without rounds. `identity` is None for an archive. `families`: those fetched now."""
+    """The membership of a trainer that is not a node: it has no rounds, so it fetches when a sample is wanted.
+    `identity`: the key that signs, None for an archive, which is only read."""
 
     def __init__(self, home: Path, sandbox: Sandbox, archived: bool = False) -> None:
         super().__init__(home, RECIPE, WANTED)
@@ -92,6 +93,9 @@ class SeaMember(Membership):
     def _asked_for(self) -> tuple[str, ...]:
         return self.families
 
+    def _open_intake(self, swarm: str, own_keys: Collection[bytes]) -> Intake:
+        return Intake(self._sandbox, swarm, own_keys)
+
     def _stay_alone(self, why: str) -> None:
         self.sentence = f"{why} It is tried again later."
 
@@ -100,7 +104,8 @@ class SeaMember(Membership):
         self._life = asyncio.create_task(self._live(), name="swarm")
 
     async def close(self, flush_s: float, alone_s: float) -> None:
-        """Waits so many seconds for relays' answers, then ends everything."""
+        """Ends the membership. Waits before that for the relay's answers to what was published: at most
+        `flush_s` seconds while connected, `alone_s` while not."""
         await self._hand_over(flush_s, alone_s)
         if self._life is not None:
             self._life.cancel()
@@ -234,9 +239,6 @@ class RelayMember(SeaMember):
         group only once, so those of a program that ends before would be lost to it."""
         await asyncio.to_thread(self._sandbox.questions, [_ANY])
         await fetcher.run()
-
-    def _open_intake(self, swarm: str, own_keys: Collection[bytes]) -> Intake:
-        return Intake(self._sandbox, swarm, own_keys)
 
 
 class ArchiveMember(SeaMember):

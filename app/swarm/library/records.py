@@ -54,7 +54,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int = 0
 
     def __post_init__(self) -> None:
-        """Raises SeaError for coordinates that are none, and completions that are no texts."""
+        """Raises SeaError if `coordinates` lack a field or have one of the wrong kind, or if a completion is
+        not a string."""
         if isinstance(self.completions, str) or not all(isinstance(one, str) for one in self.completions):
             raise SeaError("A group's completions are a list of texts.")
         msgspec.structs.force_setattr(self, "coordinates", as_coordinates(self.coordinates))

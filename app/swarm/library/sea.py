@@ -172,8 +172,9 @@ class Sea:
         informative: bool = True,
         wait_s: float = 0.0,
     ) -> list[Group]:
-        """Returns at most `count` groups of others, each of them once. Every one was made anew from its
-        coordinates, scored here, and is what its author claims.
+        """Returns at most `count` groups of others; no group is returned twice. The question of each was made
+        again here from its coordinates, and the rewards were computed here; groups whose author claimed other
+        rewards are refused before.
 
         `answers`: exactly so many completions, a random choice in their order, which is still mixed if
         `informative`; groups with fewer are left where they are. `families`: only these; they are also what is
