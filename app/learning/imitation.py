@@ -7,10 +7,9 @@ learned (blocks of such rows were half forgotten after twelve rounds, LOG.md).
 
 Every answer is an examination before it is a lesson: its nats before the step that teaches it come with the
 forward pass (prequential evaluation; Dawid 1984), and e to the power of minus these is the probability that the
-model writes it. The budget goes to the few families that are nearest to a right answer, and stays with them
-until they are done. Neither all families alike nor a block of answers for one after the other worked: too few
-for any, and what was not rehearsed was forgotten within five rounds (LOG.md). A few rows go to whichever family
-was taught least, so that it is seen when others bring it near.
+model writes it. The budget goes to the few families that are nearest to a right answer and were taught
+least. Neither all families alike nor a block of answers for one after the other worked: too few
+for any, and what was not rehearsed was forgotten within five rounds (LOG.md).
 
 `app.learning.teachable` decides what is taught of an answer; those taught least often come first, then those of
 authors with standing, then those whose work has the question's numbers, and one answer per question before any
@@ -44,12 +43,13 @@ many in a step taught half as much, and cost more of the everyday language (LOG.
 REHEARSED = 8
 """Own right answers among them, of groups that are all right. Such groups have no contrast and make no steps of
 their own; without rehearsal a family at 98 % was at 12 % after one round of peers' answers (LOG.md)."""
-AT_ONCE = 4
+AT_ONCE = 6
 """Families that share a round's budget."""
 EXAMINED = 8
-"""Answers in each round of the family that was taught least, and of each one that never was."""
-PATIENCE = 128
-"""Answers that count as one nat more, so that a family that stays near and learns nothing gives way."""
+"""Answers of each family that was never taught."""
+PATIENCE = 32
+"""Answers that count as one nat more: a family gives way to those that are further off and were taught less, at
+last to any."""
 MIN_ANSWERS = 8
 """Minimum answers of a family and level."""
 MAX_ANSWERS = 48
@@ -152,8 +152,8 @@ def families_with_answers(
 def deal_rows(
     rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets: EXAMINED for each that was never taught, and for
-    one of those taught least; the rest is shared by the AT_ONCE nearest.
+    """Returns how many of a round's `rows` each family gets: EXAMINED for each that was never taught; the rest
+    is shared by the AT_ONCE nearest.
 
     >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
     >>> gcd, lcm, bits = (
@@ -174,8 +174,7 @@ def deal_rows(
         left = min(len(one.answers) - dealt[one.family], rows - dealt.total())
         dealt[one.family] += max(0, min(left, math.ceil(share)))
 
-    least = sorted(known, key=lambda one: before[one.family].count)[: not new]
-    for one in draws.sample(new, len(new)) + least:
+    for one in draws.sample(new, len(new)):
         deal(one, EXAMINED)
     nearest = sorted(known, key=lambda one: before[one.family].distance)
     for place, one in enumerate(nearest):
@@ -205,7 +204,7 @@ def after_teaching(
     >>> first = after_teaching(None, 0, [one] * 8, [12.0] * 8)
     >>> later = after_teaching(first, 0, [one] * 8, [8.0] * 8)
     >>> later.nats.mean, later.distance, later.authors
-    (9.5, 9.625, ('Ann',))
+    (9.5, 10.0, ('Ann',))
     """
     now = before if before is not None and before.level == level else FamilyTaught(level=level)
     fresh = Evidence.of(found for answer, found in zip(answers, nats, strict=True) if answer.fresh)

@@ -24,8 +24,9 @@ ANSWERS_PER_QUESTION."""
 OPENS_RIGHT = 2
 """Right answers to the one question of a waiting family in a round with which it becomes active: with one in
 eight, most of its next groups would be all wrong."""
-TAUGHT_TURNS = 3
-"""One round of this many asks a waiting family that nobody's answers teach; the others ask one that they do."""
+TAUGHT_TRIED, TAUGHT_TURNS = 2, 3
+"""Waiting families that peers' answers teach and that a round asks a question each; one round of TAUGHT_TURNS
+also asks one that nobody teaches."""
 MAX_ACTIVE, MAX_UNTAUGHT = 16, 8
 """Maximum active families, and up to how many families that nobody teaches are tried: a round has about eight
 questions."""
@@ -171,23 +172,29 @@ def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     return {one.family: one.level for one in ranked[:MAX_STARTING_FAMILIES]}
 
 
-def family_to_try(found: Placement, taught: Sequence[str], round: int) -> str | None:
-    """Returns the waiting family that `round` asks one question, in rotation: those that peers' answers teach,
-    and every TAUGHT_TURNS rounds, or always if none are `taught`, another one, untried ones first.
+def families_to_try(found: Placement, taught: Sequence[str], round: int) -> list[str]:
+    """Returns the waiting families that `round` asks one question each: TAUGHT_TRIED of those that peers'
+    answers teach, those that were asked least first, and every TAUGHT_TURNS rounds, or always if none are
+    `taught`, another one in rotation, untried ones first.
 
-    >>> tried = tuple(FamilyTrial(family=name, level=0, questions=4, any=n) for n, name in enumerate("abcde"))
+    >>> names = enumerate("abcde")
+    >>> tried = tuple(FamilyTrial(family=name, level=0, questions=9 - n, any=n) for n, name in names)
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
-    >>> found.later, found.waiting, [family_to_try(found, ["a", "b"], round) for round in range(6)]
-    (('d', 'c', 'b'), ('a',), ['a', 'b', 'd', 'a', 'b', 'c'])
+    >>> found.later, found.waiting, [families_to_try(found, ["a", "b", "c"], round) for round in (2, 3, 4, 5)]
+    (('d', 'c', 'b'), ('a',), [['c', 'b', 'd'], ['c', 'b'], ['c', 'b'], ['c', 'b', 'd']])
+    >>> [families_to_try(found, [], round) for round in (0, 1)]
+    [['d'], ['c']]
     """
     active = len(found.active)
     waiting = [family for family in taught if family not in found.active] if active < MAX_ACTIVE else []
     others = [one for one in found.untried or (*found.later, *found.waiting) if one not in waiting]
-    if not found.families or active >= MAX_UNTAUGHT:
+    if not found.families or active >= MAX_UNTAUGHT or (waiting and round % TAUGHT_TURNS < TAUGHT_TURNS - 1):
         others = []
-    if waiting and (not others or round % TAUGHT_TURNS < TAUGHT_TURNS - 1):
-        return waiting[(round - round // TAUGHT_TURNS * bool(others)) % len(waiting)]
-    return others[(round // TAUGHT_TURNS if waiting else round) % len(others)] if others else None
+    asked = {one.family: one.questions for one in found.tried}
+    chosen = sorted(waiting, key=lambda family: asked.get(family, 0))[:TAUGHT_TRIED]
+    if others:
+        chosen.append(others[(round // TAUGHT_TURNS if waiting else round) % len(others)])
+    return chosen
 
 
 def opens(rewards_G: Sequence[int], elsewhere_G: Sequence[int]) -> bool:

@@ -5,7 +5,7 @@ later.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ from app.learning.placement import (
     OwnExample,
     Placement,
     after_trial,
-    family_to_try,
+    families_to_try,
     without_hopeless,
 )
 from app.learning.placement_questions import starting_families
@@ -41,6 +41,7 @@ from app.node.round.tools import RoundTools
 from app.node.round.watch import SnapshotWriter
 from app.sapo.asking import TAGGED
 from app.sapo.curriculum import MIN_ANSWERS
+from app.sapo.groups import GroupRecord
 
 _SHOWN = 120
 """Maximum characters of a peer's answer quoted in a sentence."""
@@ -134,18 +135,16 @@ class ActiveFamilies:
             self._swarm.want_to_imitate(tuple(candidates))
         return await placing.continue_placement(tools, candidates, before, enough=self.enough)
 
-    def family_to_try(self, state: NodeState) -> tuple[str, int] | None:
-        """Returns the waiting family that the next round asks one question, and its level."""
+    def families_to_try(self, state: NodeState) -> dict[str, int]:
+        """Returns the waiting families that the next round asks one question each, with their levels."""
         if self._found is None:
-            return None
+            return {}
         taught = [family for family in state.imitated if family in self._healer.candidates]
         taught.sort(key=lambda family: (not state.imitated[family].nats.n, state.imitated[family].nats.mean))
         taught = [family for family in taught if family not in self._found.active][:AT_ONCE]
-        family = family_to_try(self._found, taught, state.round)
-        if family is None:
-            return None
         levels = {one.family: one.level for one in self._found.tried}
-        return family, state.imitated[family].level if family in taught else levels[family]
+        levels |= {family: state.imitated[family].level for family in taught}
+        return {family: levels[family] for family in families_to_try(self._found, taught, state.round)}
 
     async def answers_to_imitate(self, state: NodeState) -> list[FamilyAnswers]:
         """Returns peers' answers that the next round may imitate: of families that wait, or that joined and are
@@ -187,12 +186,11 @@ class ActiveFamilies:
             self._swarm.practise_families(name for name in self.settings.families if name not in weak)
 
     def after_round(
-        self, state: NodeState, tried: TriedFamily | None, imitated: Mapping[str, FamilyTaught]
-    ) -> events.SkillLearned | str | None:
-        """Stores what a round's question of a waiting family brought, and lets joined families wait again that
-        brought nothing. `imitated`: what was taught before the question was asked. Returns the event of a
-        family that peers' answers taught, or a sentence about another one that joined. Raises
-        DiskFullError."""
+        self, state: NodeState, tried: Sequence[TriedFamily], imitated: Mapping[str, FamilyTaught]
+    ) -> list[events.SkillLearned | str]:
+        """Stores what a round's questions of waiting families brought, and lets joined families wait again that
+        brought nothing. `imitated`: what was taught before the questions were asked. Returns the events of
+        families that peers' answers taught, and sentences about others that joined. Raises DiskFullError."""
         assert self._found is not None
         before = self._found
         after = without_hopeless(
@@ -203,23 +201,29 @@ class ActiveFamilies:
                 if sum(tally.answered for tally in one.window) >= MIN_ANSWERS and not one.solved_share
             ],
         )
-        if tried is None:
-            if after != before:
-                self.keep(after)
-            return None
-        at, scored = tried.scored.coordinates, tried.scored
-        after = after_trial(after, at.family, at.level, scored.rewards_G, tried.elsewhere_G)
-        self.keep(after)
-        if at.family in before.active or at.family not in after.joined:
-            return None
-        taught = imitated.get(at.family)
+        for one in tried:
+            at = one.scored.coordinates
+            after = after_trial(after, at.family, at.level, one.scored.rewards_G, one.elsewhere_G)
+        if after != before:
+            self.keep(after)
+        opened = [one.scored for one in tried if one.scored.coordinates.family in after.joined]
+        return [
+            self._told(scored, imitated.get(scored.coordinates.family), before, state.round)
+            for scored in opened
+            if scored.coordinates.family not in before.active
+        ]
+
+    def _told(
+        self, scored: GroupRecord, taught: FamilyTaught | None, before: Placement, round_: int
+    ) -> events.SkillLearned | str:
+        family = scored.coordinates.family
         if taught is None or not taught.answers:
-            return f"New to the mix: {family_titles([at.family])}. It got some of it right by itself."
+            return f"New to the mix: {family_titles([family])}. It got some of it right by itself."
         if self._swarm is not None:
-            self._swarm.thank_for_family(at.family)
-        earlier = next((one for one in before.tried if one.family == at.family), None)
+            self._swarm.thank_for_family(family)
+        earlier = next((one for one in before.tried if one.family == family), None)
         first = earlier.solved / earlier.answers if earlier is not None and earlier.answers else 0.0
-        return skill_event(at.family, taught, first, sum(scored.rewards_G) / len(scored.rewards_G), state.round)
+        return skill_event(family, taught, first, sum(scored.rewards_G) / len(scored.rewards_G), round_)
 
     def keep(self, found: Placement) -> None:
         """Saves a placement and activates its families. Raises DiskFullError."""

@@ -283,7 +283,7 @@ class TrainingRun:
         if self._swarm is not None:
             pairs = zip(played.questions_P, played.verdicts_P, strict=True)
             own_P = [scored for asked, scored in pairs if not asked.held_out]
-            own_P += [played.tried.scored] if played.tried is not None else []
+            own_P += [one.scored for one in played.tried]
             self._swarm.count_taught({answer.id for answer in played.imitated.answers})
             judged_P = [
                 JudgedGroup(group, *right)
@@ -353,7 +353,7 @@ class TrainingRun:
         tools = replace(
             self._tools(),
             offered=await self._active.answers_to_imitate(self.state),
-            trying=self._active.family_to_try(self.state),
+            trying=self._active.families_to_try(self.state),
         )
         played = await play_round(tools, self.state)
         if played.imitated.answers and played.state.round % WINDOW_ROUNDS == 0:
@@ -361,16 +361,17 @@ class TrainingRun:
         return played
 
     async def _settle_families(self, played: PlayedRound, before: NodeState) -> None:
-        """Activates a family that the round's question of it opened, and tells so. `before`: the state before
-        the round."""
-        said = await self.disk.write(
+        """Activates the families that the round's questions of them opened, and tells so. `before`: the state
+        before the round."""
+        opened = await self.disk.write(
             lambda: self._active.after_round(self.state, played.tried, before.imitated)
         )
         self.state = self._active.with_active_families(self.state)
-        if isinstance(said, str):
-            self.telling.note(said)
-        elif said is not None:
-            self.telling.say("skill", said)
+        for said in opened:
+            if isinstance(said, str):
+                self.telling.note(said)
+            else:
+                self.telling.say("skill", said)
 
     async def _heal(self) -> None:
         """Reports why progress has stalled, and changes the state to fix it."""

@@ -24,9 +24,11 @@ REVIEW_PERCENT = 40
 """Percent of questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
 """A full window with fewer answers than this (tiny groups) changes nothing."""
-MASTERED_SHARE, MASTERED_ROUNDS, REHEARSAL = 0.9, 4, 0.25
-"""A family is mastered when this share of its answers was right in its last rounds. Nearly all of its groups
-teach nothing then, so it gets this share of the questions that others get, and a round has fewer questions."""
+RECENT_ROUNDS, MASTERED_SHARE, REHEARSAL = 4, 0.9, 0.25
+"""Rounds that tell how well a family is done now; the share of right answers in them with which it climbs at
+once; and the minimum share of the questions that others get, if nearly all of its groups teach nothing."""
+GROUP = 8
+"""Answers of the group whose chance of being mixed weighs a family."""
 
 
 class FamilyTally(msgspec.Struct, frozen=True):
@@ -52,20 +54,29 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
         return sum(tally.solved for tally in self.window) / answered if answered else None
 
     @property
-    def mastered(self) -> bool:
-        """Whether nearly all of its last answers were right: those of MASTERED_ROUNDS rounds, or of as many as
-        have MIN_ANSWERS."""
+    def recent_share(self) -> float | None:
+        """Share of right answers in its last rounds: RECENT_ROUNDS, or as many as have MIN_ANSWERS. None before
+        there are so many."""
         right = answered = 0
         for rounds, tally in enumerate(reversed(self.window), 1):
             right, answered = right + tally.solved, answered + tally.answered
-            if rounds >= MASTERED_ROUNDS and answered >= MIN_ANSWERS:
-                return right >= MASTERED_SHARE * answered
-        return False
+            if rounds >= RECENT_ROUNDS and answered >= MIN_ANSWERS:
+                return right / answered
+        return None
+
+    @property
+    def mastered(self) -> bool:
+        """Whether nearly all of its last answers were right."""
+        return (self.recent_share or 0.0) >= MASTERED_SHARE
 
     @property
     def weight(self) -> float:
-        """How many of its questions a round asks, beside a family that is not mastered."""
-        return REHEARSAL if self.mastered else 1.0
+        """How many of its questions a round asks, beside a family of which nothing is known: the chance that
+        a group is mixed, because others teach nothing."""
+        share = self.recent_share
+        if share is None:
+            return 1.0
+        return max(REHEARSAL, 1.0 - share**GROUP - (1.0 - share) ** GROUP)
 
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +92,11 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
         """Number of questions of a round that has `count` while nothing is mastered.
 
         >>> new = FamilyProgress(family="gcd", level=0)
-        >>> done = FamilyProgress(family="lcm", level=0, window=(FamilyTally(15, 16),) * 4)
-        >>> [Curriculum(families=some).questions(8) for some in ((new,), (new, done), (done,))]
-        [8, 5, 2]
+        >>> hard, done = (
+        ...     FamilyProgress(family="lcm", level=0, window=(FamilyTally(right, 16),) * 4) for right in (1, 16)
+        ... )
+        >>> [Curriculum(families=some).questions(8) for some in ((new,), (new, done), (done,), (new, hard))]
+        [8, 5, 2, 6]
         """
         return ceil(count * sum(one.weight for one in self.families) / len(self.families))
 
@@ -105,7 +118,7 @@ def start(levels: Mapping[str, int]) -> Curriculum:
 
 
 def draw(curriculum: Curriculum, rng: Random) -> tuple[str, int]:
-    """Draws one family, all equally likely but for mastered ones, and a level. Called for each question of a
+    """Draws one family, by its weight, and a level. Called for each question of a
     round, so with replacement as in SAPO (arXiv 2509.08721, section 4).
 
     The level is the family's current one or, in REVIEW_PERCENT of draws once it has climbed, a lower one.

@@ -96,14 +96,15 @@ def test_families_are_drawn_uniformly_with_replacement() -> None:
     assert all(900 < count < 1100 for count in counts.values())
 
 
-def test_a_mastered_family_is_drawn_a_quarter_as_often_and_again_in_full_once_it_fails() -> None:
+@pytest.mark.parametrize("right", [0, 16])
+def test_a_family_with_hardly_any_mixed_group_is_drawn_a_quarter_as_often(right: int) -> None:
     top = len(FAMILIES["bf"].levels) - 1
-    state = after(curriculum.start({"bf": top, "gcd": 0, "lcm": 0}), 4, 15, 16, "bf")
+    state = after(curriculum.start({"bf": top, "gcd": 0, "lcm": 0}), 4, right, 16, "bf")
     rng = Random(1)
     counts = Counter(curriculum.draw(state, rng)[0] for _ in range(3600))
     assert 330 < counts["bf"] < 470 and 1450 < counts["gcd"] < 1750 and 1450 < counts["lcm"] < 1750
     assert state.questions(8) == 6 and state.questions(1) == 1
-    assert after(state, 1, 12, 16, "bf").questions(8) == 8  # 57 of the last 64
+    assert after(state, 3, 8, 16, "bf").questions(8) == 8, "again in full once that is over"
     assert after(curriculum.start({"bf": top}), 3, 32, 32, "bf").questions(8) == 8, "three rounds are too few"
 
 

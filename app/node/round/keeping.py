@@ -134,8 +134,7 @@ def group_rows(played: PlayedRound, at: float) -> list[GroupRow]:
     """Returns the rows for the history, own groups first, then peers'."""
     own = zip(played.questions_P, played.scored_P, strict=True)
     every: list[tuple[str, GroupRecord, str | None]] = [(asked.text, scored, None) for asked, scored in own]
-    if played.tried is not None:
-        every.append((played.tried.question.text, played.tried.scored, None))
+    every += [(one.question.text, one.scored, None) for one in played.tried]
     every += [(group.question, group, group.author) for group in played.mixed.groups_P]
     return [
         GroupRow(

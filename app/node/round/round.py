@@ -1,6 +1,6 @@
 """Plays one round: draws questions, samples and scores answers, mixes in peers' groups, weighs, and trains.
 
-`play_round` shows the order: questions from identity and round number, and one of a waiting family; G
+`play_round` shows the order: questions from identity and round number, and of waiting families; G
 completions of each by the trainer; scores by the sandbox; peers' groups from the swarm's buffer, read as tokens
 of this model; weights (`weigh_round`); between the steps these make, supervised ones on peers' right answers in
 families that the model cannot do yet (`app.learning.imitation`); small talk added to every step; the steps.
@@ -96,7 +96,7 @@ class PlayedRound:
     taught_answers: int = 0
     """Number of right answers that a lesson taught; such a round has no groups."""
     imitated: ImitatedRows = NOTHING_IMITATED
-    tried: TriedFamily | None = None
+    tried: Sequence[TriedFamily] = ()
 
 
 def supervised_round(before: NodeState, stepped: StepsTaken, seconds: float, answers: int) -> PlayedRound:
@@ -148,7 +148,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     started = time.monotonic()
 
     report(Phase.DRAWING)
-    questions_P, spare_P = await asyncio.to_thread(_questions, tools, before)
+    questions_P, pairs_P = await asyncio.to_thread(_questions, tools, before)
 
     report(Phase.SAMPLING, 0, len(questions_P) * settings.completions)
     sampled = await tools.link.sample(
@@ -159,7 +159,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         prompts_at_once=prompts_at_once(tools.engine, settings.completions),
         tell=lambda done, total: report(Phase.SAMPLING, done, total),
     )
-    tried = await _try_family(tools, before, spare_P) if spare_P else None
+    tried = [one for pair in pairs_P if (one := await _try_family(tools, before, *pair)) is not None]
     asked = time.monotonic()
 
     report(Phase.SCORING)
@@ -205,7 +205,7 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         round=number,
         curriculum=update_curriculum(before.curriculum, scored_P),
         imitated=imitated.after(before.imitated, [nats_S for other, nats_S in taken if other]),
-        completions=before.completions + (len(questions_P) + (tried is not None)) * settings.completions,
+        completions=before.completions + (len(questions_P) + len(tried)) * settings.completions,
         tokens=before.tokens + sampled.tokens,
         steps=before.steps + sum(not other for other, _ in taken),  # those of imitation have their own rate
         seconds=before.seconds + finished - started,
@@ -230,29 +230,29 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
     )
 
 
-def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPrompt], list[QuestionPrompt]]:
-    """Returns the round's own questions, and two of the waiting family that is tried, the first to be asked;
-    none if it has no two. Blocks."""
+def _questions(tools: RoundTools, before: NodeState) -> tuple[list[QuestionPrompt], list[list[QuestionPrompt]]]:
+    """Returns the round's own questions, and two of each waiting family that is tried, the first to be asked;
+    a family without two is left out. Blocks."""
     settings, identity, number = tools.settings, tools.identity, before.round + 1
     count = before.curriculum.questions(before.groups or _groups(before, settings))
     make = partial(tools.sandbox.questions, worked=any(map(is_owners_set, before.curriculum.levels)))
     questions_P = own_questions(before.curriculum, identity, number, count, make)
-    spare_P: list[QuestionPrompt] = []
-    if tools.trying is not None:
+    pairs_P: list[list[QuestionPrompt]] = []
+    for place, family in enumerate(tools.trying):
         with contextlib.suppress(QuestionError):
-            begun = curriculum.start(dict([tools.trying]))
-            spare_P = own_questions(begun, identity, number, 2, make, count)
-    return questions_P, spare_P
+            begun = curriculum.start({family: tools.trying[family]})
+            pairs_P.append(own_questions(begun, identity, number, 2, make, count + 2 * place))
+    return questions_P, pairs_P
 
 
 async def _try_family(
-    tools: RoundTools, before: NodeState, spare_P: Sequence[QuestionPrompt]
+    tools: RoundTools, before: NodeState, asked: QuestionPrompt, other: QuestionPrompt
 ) -> TriedFamily | None:
-    """Asks the first question, and scores its answers against both. None if the model cannot read it. Raises
-    TrainerDied."""
+    """Asks a question, and scores its answers against it and against the `other`. None if the model cannot read
+    it. Raises TrainerDied."""
     try:
         sampled = await tools.link.sample(
-            [messages(spare_P[0].text, before.way)],
+            [messages(asked.text, before.way)],
             tools.settings.completions,
             max_answer_tokens(before, tools.settings),
             seeds.sampling_seed(tools.identity, before.round + 1, "tried"),
@@ -261,8 +261,8 @@ async def _try_family(
         )
     except EngineError:
         return None
-    scored, elsewhere = await asyncio.to_thread(score, tools, spare_P, sampled.groups_PG * 2)
-    return TriedFamily(question=spare_P[0], scored=scored, elsewhere_G=elsewhere.rewards_G)
+    scored, elsewhere = await asyncio.to_thread(score, tools, [asked, other], sampled.groups_PG * 2)
+    return TriedFamily(question=asked, scored=scored, elsewhere_G=elsewhere.rewards_G)
 
 
 async def _imitated(tools: RoundTools, before: NodeState, own_P: Sequence[OwnTokens]) -> ImitatedRows:

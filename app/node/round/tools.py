@@ -3,8 +3,8 @@ once, and how answers are scored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.learning.imitation import FamilyAnswers
@@ -44,8 +44,8 @@ class RoundTools:
     """The owner's own answers that may be trained on in this round."""
     offered: Sequence[FamilyAnswers] = ()
     """Peers' answers that may be imitated in this round."""
-    trying: tuple[str, int] | None = None
-    """A waiting family that is asked one question, and its level."""
+    trying: Mapping[str, int] = field(default_factory=dict)
+    """Waiting families that are asked one question each, with their levels."""
 
 
 def max_answer_tokens(state: NodeState, settings: Settings) -> int:
