@@ -7,9 +7,9 @@ learned (blocks of such rows were half forgotten after twelve rounds, LOG.md).
 
 Every answer is an examination before it is a lesson: its nats before the step that teaches it come with the
 forward pass (prequential evaluation; Dawid 1984), and e to the power of minus these is the probability that the
-model writes it. The budget goes to the few families that are nearest to a right answer and were taught
-least. Neither all families alike nor a block of answers for one after the other worked: too few
-for any, and what was not rehearsed was forgotten within five rounds (LOG.md).
+model writes it. The budget is shared in inverse proportion to these nats, so that most of it goes to families
+that are near a right answer, and none is missed for ever. Neither all families alike nor a block of answers for
+one after the other worked: too few for any, and what was not rehearsed was forgotten in five rounds (LOG.md).
 
 `app.learning.teachable` decides what is taught of an answer; those taught least often come first, then those of
 authors with standing, then those whose work has the question's numbers, and one answer per question before any
@@ -30,7 +30,7 @@ import msgspec
 
 from app.learning.evidence import Evidence
 from app.learning.round_weights import OwnTokens
-from app.learning.teachable import numbers, teachable
+from app.learning.teachable import JudgedAnswers, numbers, teachable
 from app.sapo.asking import shows_work
 from app.sapo.groups import GroupRecord
 from engines.contract import TokenSequence
@@ -43,23 +43,12 @@ many in a step taught half as much, and cost more of the everyday language (LOG.
 REHEARSED = 8
 """Own right answers among them, of groups that are all right. Such groups have no contrast and make no steps of
 their own; without rehearsal a family at 98 % was at 12 % after one round of peers' answers (LOG.md)."""
-AT_ONCE = 6
-"""Families that share a round's budget."""
-EXAMINED = 8
-"""Answers of each family that was never taught."""
-PATIENCE = 32
-"""Answers that count as one nat more: a family gives way to those that are further off and were taught less, at
-last to any."""
-MIN_ANSWERS = 8
-"""Minimum answers of a family and level."""
-MAX_ANSWERS = 48
-"""Maximum answers of a family in a round; at most half of them by one author without standing."""
-JUDGED_AGAIN = 8
-"""A family's answers are judged again when at least one of this many groups came since the last time."""
-DONE_SHARE = 0.7
-"""A family whose own answers are right this often is practised with peers' groups instead."""
+PATIENCE = 64
+"""Answers that count as one nat more, so that a family that stays near and learns nothing gives way."""
+MIN_ANSWERS, MAX_ANSWERS = 8, 48
+"""Minimum answers of a family and level, all taught in the round that teaches the first; and the maximum of a
+family in a round, at most half of them by one author without standing."""
 _RECENT = 0.6  # what is left of old observations after a round in which the family was taught
-_AUTHORS = 16  # authors remembered in a family
 
 
 class PeerAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,34 +96,19 @@ class FamilyTaught(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, _ in Counter(self.answers).most_common())
 
 
-class Judged:
-    """Remembers which answers of each family and level may be imitated, because judging them takes tenths of a
-    second. Groups that came since are left out until there are enough of them (JUDGED_AGAIN)."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[frozenset[str], dict[str, list[str]]]] = {}
-
-    def teachable(self, groups: Sequence[GroupRecord]) -> dict[str, list[str]]:
-        """As `app.learning.teachable.teachable`."""
-        place = (groups[0].coordinates.family, groups[0].coordinates.level)
-        ids = frozenset(group.id for group in groups)
-        before, kept = self._known.get(place, (frozenset(), {}))
-        if len(ids - before) * JUDGED_AGAIN >= len(ids):
-            kept = teachable(groups)
-            self._known[place] = (ids, kept)
-        return kept
-
-
 def families_with_answers(
     groups: Iterable[GroupRecord],
     able: Callable[[str, int], bool],
     standing: Callable[[str], bool],
     taught: Mapping[str, int],
-    judged: Judged,
+    judged: dict[str, JudgedAnswers],
 ) -> list[FamilyAnswers]:
     """Returns, for each family that may be taught (`able`, by family and level), the answers of its easiest
     level with enough of them. `standing`: whether an author, by key, has standing. `taught`: how often each
-    group was, by id."""
+    group was, by id. `judged`: what is known of these groups from the last time; kept up to date."""
+    groups = list(groups)
+    for gone in judged.keys() - {group.id for group in groups}:
+        del judged[gone]
     places: dict[tuple[int, str], list[GroupRecord]] = {}
     for group in groups:
         if able(group.coordinates.family, group.coordinates.level):
@@ -152,8 +126,8 @@ def families_with_answers(
 def deal_rows(
     rows: int, offered: Sequence[FamilyAnswers], before: Mapping[str, FamilyTaught], draws: Random
 ) -> dict[str, int]:
-    """Returns how many of a round's `rows` each family gets: EXAMINED for each that was never taught; the rest
-    is shared by the AT_ONCE nearest.
+    """Returns how many of a round's `rows` each family gets: MIN_ANSWERS for each that was never taught; the
+    others share the rest in inverse proportion to their distances.
 
     >>> answer = PeerAnswer(id="1", peer="Ann", key="a", question="2+2?", completion="#4")
     >>> gcd, lcm, bits = (
@@ -163,7 +137,7 @@ def deal_rows(
     ...     FamilyTaught(level=0, nats=Evidence(n=20.0, mean=mean), answers={"Ann": 64}) for mean in (3.0, 30.0)
     ... )
     >>> deal_rows(60, [gcd, lcm, bits], {"gcd": near, "lcm": far}, Random(1))
-    {'bits': 8, 'gcd': 26, 'lcm': 26}
+    {'bits': 8, 'gcd': 46, 'lcm': 6}
     """
     some = [one for one in offered if one.answers]
     known = [one for one in some if one.family in before and before[one.family].nats.n]
@@ -172,15 +146,14 @@ def deal_rows(
 
     def deal(one: FamilyAnswers, share: float) -> None:
         left = min(len(one.answers) - dealt[one.family], rows - dealt.total())
-        dealt[one.family] += max(0, min(left, math.ceil(share)))
+        dealt[one.family] += max(0, min(left, math.floor(share + draws.random())))
 
     for one in draws.sample(new, len(new)):
-        deal(one, EXAMINED)
-    nearest = sorted(known, key=lambda one: before[one.family].distance)
-    for place, one in enumerate(nearest):
-        deal(one, (rows - dealt.total()) / max(1, min(AT_ONCE, len(nearest)) - place))
-    for place, one in enumerate(new):  # while no family is known
-        deal(one, (rows - dealt.total()) / (len(new) - place))
+        deal(one, MIN_ANSWERS)
+    weights = [(1 / before[one.family].distance, one) for one in known] or [(1.0, one) for one in new]
+    weights.sort(key=lambda each: -each[0])
+    for place, (weight, one) in enumerate(weights):
+        deal(one, (rows - dealt.total()) * weight / sum(weight for weight, _ in weights[place:]))
     return dict(+dealt)
 
 
@@ -204,7 +177,7 @@ def after_teaching(
     >>> first = after_teaching(None, 0, [one] * 8, [12.0] * 8)
     >>> later = after_teaching(first, 0, [one] * 8, [8.0] * 8)
     >>> later.nats.mean, later.distance, later.authors
-    (9.5, 10.0, ('Ann',))
+    (9.5, 9.75, ('Ann',))
     """
     now = before if before is not None and before.level == level else FamilyTaught(level=level)
     fresh = Evidence.of(found for answer, found in zip(answers, nats, strict=True) if answer.fresh)
@@ -212,19 +185,22 @@ def after_teaching(
     return msgspec.structs.replace(
         now,
         nats=now.nats.faded(_RECENT) + fresh if fresh.n else now.nats,
-        answers=dict(counted.most_common(_AUTHORS)),
+        answers=dict(counted.most_common(MAX_ANSWERS)),
         shown=now.shown if now.shown[0] or not answers else (answers[0].question, answers[0].completion),
     )
 
 
 def choose_answers(
-    groups: Sequence[GroupRecord], standing: Callable[[str], bool], taught: Mapping[str, int], judged: Judged
+    groups: Sequence[GroupRecord],
+    standing: Callable[[str], bool],
+    taught: Mapping[str, int],
+    judged: dict[str, JudgedAnswers],
 ) -> tuple[PeerAnswer, ...]:
     """Returns at most MAX_ANSWERS right answers of one family and level, at most half of them by one author
     unless that author has standing. Answers of groups that were taught least often come first (`taught`: how
     often, by group id)."""
     known = {key for key in {group.key for group in groups} if standing(key)}
-    kept = judged.teachable(groups)
+    kept = teachable(groups, judged)
     by_author: dict[str, list[tuple[_Rank, PeerAnswer]]] = {}
     for group in groups:
         times = taught.get(group.id, 0)

@@ -7,7 +7,7 @@ one question in a round and become active with its right answers. Pure functions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -172,17 +172,19 @@ def choose_families(tried: Sequence[FamilyTrial]) -> dict[str, int]:
     return {one.family: one.level for one in ranked[:MAX_STARTING_FAMILIES]}
 
 
-def families_to_try(found: Placement, taught: Sequence[str], round: int) -> list[str]:
+def families_to_try(found: Placement, taught: Mapping[str, float], round: int) -> list[str]:
     """Returns the waiting families that `round` asks one question each: TAUGHT_TRIED of those that peers'
-    answers teach, those that were asked least first, and every TAUGHT_TURNS rounds, or always if none are
-    `taught`, another one in rotation, untried ones first.
+    answers teach, with their distances from a right answer (`taught`), the nearer the more often; and every
+    TAUGHT_TURNS rounds, or always if none are taught, another one in rotation, untried ones first.
 
     >>> names = enumerate("abcde")
     >>> tried = tuple(FamilyTrial(family=name, level=0, questions=9 - n, any=n) for n, name in names)
     >>> found = Placement(way=BRIEF, families={"e": 0}, tried=tried)
-    >>> found.later, found.waiting, [families_to_try(found, ["a", "b", "c"], round) for round in (2, 3, 4, 5)]
-    (('d', 'c', 'b'), ('a',), [['c', 'b', 'd'], ['c', 'b'], ['c', 'b'], ['c', 'b', 'd']])
-    >>> [families_to_try(found, [], round) for round in (0, 1)]
+    >>> found.later, found.waiting
+    (('d', 'c', 'b'), ('a',))
+    >>> [families_to_try(found, {"a": 6.0, "b": 9.0, "c": 8.0}, round) for round in (2, 3)]
+    [['a', 'c', 'd'], ['a', 'c']]
+    >>> [families_to_try(found, {}, round) for round in (0, 1)]
     [['d'], ['c']]
     """
     active = len(found.active)
@@ -191,7 +193,7 @@ def families_to_try(found: Placement, taught: Sequence[str], round: int) -> list
     if not found.families or active >= MAX_UNTAUGHT or (waiting and round % TAUGHT_TURNS < TAUGHT_TURNS - 1):
         others = []
     asked = {one.family: one.questions for one in found.tried}
-    chosen = sorted(waiting, key=lambda family: asked.get(family, 0))[:TAUGHT_TRIED]
+    chosen = sorted(waiting, key=lambda family: (1 + asked.get(family, 0)) * taught[family])[:TAUGHT_TRIED]
     if others:
         chosen.append(others[(round // TAUGHT_TURNS if waiting else round) % len(others)])
     return chosen

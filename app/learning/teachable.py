@@ -18,6 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
 from app.learning.true_work import true_work
 from app.sapo.asking import SHORT_MARK, extract_answer, shows_work
 from app.sapo.groups import GroupRecord, is_single_right_answer
@@ -28,22 +30,40 @@ LONGER = 1.25
 """A result may be this many times as long as the node's own."""
 
 
-def teachable(groups: Iterable[GroupRecord]) -> dict[str, list[str]]:
-    """Returns, by group id, what a lesson may teach, shortest first. All `groups` are of one family and
-    level."""
-    works: dict[str, set[str]] = {}
-    results: dict[str, set[str]] = {}
+class JudgedAnswers(msgspec.Struct, frozen=True):
+    """What may be taught of a group's right answers: true works and, of those without, results alone; each
+    shortest first."""
+
+    works: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+
+def teachable(groups: Iterable[GroupRecord], judged: dict[str, JudgedAnswers]) -> dict[str, tuple[str, ...]]:
+    """Returns, by group id, what a lesson may teach, shortest first. All `groups` are of one family and level.
+    `judged`: those judged before, by id; the others are added, at some milliseconds each."""
+    some = {}
     for group in groups:
-        if is_single_right_answer(group.rewards_G):
-            continue
-        for text in right_answers(group):
-            own = " ".join(text.split()) == " ".join(group.worked.split()) and shows_work(text)
-            if written := group.worked if own else true_work(group.question, text):
-                works.setdefault(group.id, set()).add(written)
-            elif result := _result(text, group):
-                results.setdefault(group.id, set()).add(result)
-    chosen = works if sum(map(len, works.values())) >= ENOUGH_WORK else results | works
-    return {id: sorted(texts, key=lambda text: (len(text), text)) for id, texts in chosen.items()}
+        if group.id not in judged:
+            judged[group.id] = judge(group)
+        some[group.id] = judged[group.id]
+    enough = sum(len(one.works) for one in some.values()) >= ENOUGH_WORK
+    return {id: texts for id, one in some.items() if (texts := one.works or (() if enough else one.results))}
+
+
+def judge(group: GroupRecord) -> JudgedAnswers:
+    """Returns what may be taught of a group; nothing of a person's answer, which is trained on otherwise."""
+    works, results = set(), set()
+    for text in () if is_single_right_answer(group.rewards_G) else right_answers(group):
+        own = " ".join(text.split()) == " ".join(group.worked.split()) and shows_work(text)
+        if written := group.worked if own else true_work(group.question, text):
+            works.add(written)
+        elif result := _result(text, group):
+            results.add(result)
+    return JudgedAnswers(works=tuple(sorted(works, key=_length)), results=tuple(sorted(results, key=_length)))
+
+
+def _length(text: str) -> tuple[int, str]:
+    return len(text), text
 
 
 def right_answers(scored: GroupRecord) -> list[str]:
@@ -55,7 +75,7 @@ def right_answers(scored: GroupRecord) -> list[str]:
         )
         if reward and finished
     }
-    return sorted(found, key=lambda text: (len(text), text))
+    return sorted(found, key=_length)
 
 
 def numbers(text: str) -> set[str]:

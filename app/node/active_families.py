@@ -12,11 +12,8 @@ import msgspec
 
 from app.common.text import safe_line
 from app.learning.imitation import (
-    AT_ONCE,
-    DONE_SHARE,
     FamilyAnswers,
     FamilyTaught,
-    Judged,
     families_with_answers,
 )
 from app.learning.placement import (
@@ -28,6 +25,7 @@ from app.learning.placement import (
     without_hopeless,
 )
 from app.learning.placement_questions import starting_families
+from app.learning.teachable import JudgedAnswers
 from app.node.healing import Healer, family_titles
 from app.node.history.resume import with_families
 from app.node.record import events
@@ -64,7 +62,7 @@ class ActiveFamilies:
         self._folder, self._home, self._healer, self._watch, self._swarm = folder, home, healer, watch, swarm
         self._named = settings.families
         self._imitated: frozenset[str] = frozenset()
-        self._judged = Judged()
+        self._judged: dict[str, JudgedAnswers] = {}
         self._found: Placement | None = None
         self._placing: Placement | None = None
         self.enough = False
@@ -139,9 +137,11 @@ class ActiveFamilies:
         """Returns the waiting families that the next round asks one question each, with their levels."""
         if self._found is None:
             return {}
-        taught = [family for family in state.imitated if family in self._healer.candidates]
-        taught.sort(key=lambda family: (not state.imitated[family].nats.n, state.imitated[family].nats.mean))
-        taught = [family for family in taught if family not in self._found.active][:AT_ONCE]
+        taught = {
+            family: one.distance
+            for family, one in state.imitated.items()
+            if family in self._healer.candidates and one.nats.n
+        }
         levels = {one.family: one.level for one in self._found.tried}
         levels |= {family: state.imitated[family].level for family in taught}
         return {family: levels[family] for family in families_to_try(self._found, taught, state.round)}
@@ -176,7 +176,7 @@ class ActiveFamilies:
     @staticmethod
     def _unfinished(state: NodeState) -> frozenset[str]:
         """Returns the families in which peers' answers were imitated, without those that are done."""
-        done = {one.family for one in state.curriculum.families if (one.solved_share or 0.0) >= DONE_SHARE}
+        done = {one.family for one in state.curriculum.families if one.solves_enough}
         return frozenset(state.imitated) - done
 
     def _practise(self) -> None:

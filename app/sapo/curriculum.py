@@ -54,6 +54,11 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
         return sum(tally.solved for tally in self.window) / answered if answered else None
 
     @property
+    def solves_enough(self) -> bool:
+        """Whether it may climb once its window is full."""
+        return 100 * (self.solved_share or 0.0) > CLIMB_PERCENT
+
+    @property
     def recent_share(self) -> float | None:
         """Share of right answers in its last rounds: RECENT_ROUNDS, or as many as have MIN_ANSWERS. None before
         there are so many."""

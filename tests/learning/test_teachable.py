@@ -129,7 +129,7 @@ def answered(number: int, place: tuple[str, int]) -> list[tuple[Question, str, s
 
 def taught(groups: Sequence[GroupRecord]) -> dict[str, tuple[str, ...]]:
     """What a round may imitate of each group, by id."""
-    chosen = imitation.choose_answers(groups, lambda key: False, {}, imitation.Judged())
+    chosen = imitation.choose_answers(groups, lambda key: False, {}, {})
     return {one.id: tuple(each.completion for each in chosen if each.id == one.id) for one in chosen}
 
 
@@ -171,7 +171,7 @@ def test_whatever_a_key_writes_only_honest_steps_and_results_are_taught(
 def test_no_number_of_keys_keeps_an_honest_answer_out(honest: int, foes: int, way: str) -> None:
     good = [one for number in range(honest) for one in author(number, NUMBERS)]
     bad = [one for number in range(foes) for one in author(10 + number, NUMBERS, way)]
-    alone, together = teachable.teachable(good), teachable.teachable(good + bad)
+    alone, together = teachable.teachable(good, {}), teachable.teachable(good + bad, {})
     assert len(alone) == honest * EACH and alone.items() <= together.items()
     assert all(one.completions_G[0] in alone[one.id] for one in good)
 
@@ -180,10 +180,10 @@ def test_a_result_is_taught_alone_only_where_work_is_rare() -> None:
     direct = author(2, NUMBERS, "no work")
     assert all(texts[0].startswith("#") for texts in taught(direct).values()) and len(taught(direct)) == EACH
     works = author(3, NUMBERS)
-    assert {*teachable.teachable(direct + works[: teachable.ENOUGH_WORK])} == {
+    assert {*teachable.teachable(direct + works[: teachable.ENOUGH_WORK], {})} == {
         one.id for one in works[: teachable.ENOUGH_WORK]
     }
-    few = teachable.teachable(direct + works[: teachable.ENOUGH_WORK - 1])
+    few = teachable.teachable(direct + works[: teachable.ENOUGH_WORK - 1], {})
     assert len(few) == EACH + teachable.ENOUGH_WORK - 1
 
 
@@ -196,7 +196,7 @@ def test_the_nodes_own_worked_answer_may_have_words_and_a_result_only_the_nodes_
     def told(answer: str) -> list[str]:
         return [
             text
-            for texts in teachable.teachable([record(question, (answer, "#"), "a")]).values()
+            for texts in teachable.teachable([record(question, (answer, "#"), "a")], {}).values()
             for text in texts
         ]
 
@@ -207,7 +207,7 @@ def test_the_nodes_own_worked_answer_may_have_words_and_a_result_only_the_nodes_
 
 def test_who_has_standing_comes_first_and_may_teach_more() -> None:
     groups = [one for number in range(4) for one in author(number, NUMBERS)]
-    chosen = imitation.choose_answers(groups, lambda key: key == "key 3", {}, imitation.Judged())
+    chosen = imitation.choose_answers(groups, lambda key: key == "key 3", {}, {})
     assert len(chosen) == imitation.MAX_ANSWERS
     assert {one.key for one in chosen[:EACH]} == {"key 3"}
 
@@ -313,7 +313,7 @@ def searched(seed: int, tries: int) -> float:
             text = line
             for move, where in tried:
                 text = changed(text, asked, move, where)
-            for told in teachable.teachable([record(asked, (text, wrong), f"key {key}")]).values():
+            for told in teachable.teachable([record(asked, (text, wrong), f"key {key}")], {}).values():
                 ours, total = ours + added(told[0], line), total + len(told[0])
         total += sum(len(line) for key in (0, 1) for _, line, _ in answered(key, place))
         if ours / total >= before:
