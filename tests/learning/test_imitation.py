@@ -123,10 +123,9 @@ def own(rewards_G: tuple[int, ...], prompt: int) -> OwnTokens:
     return OwnTokens(scored, [prompt], completions)
 
 
-def test_own_answers_of_groups_without_contrast_are_rehearsed_one_in_some_steps() -> None:
-    kept = rehearsed([own((1, 1, 1), 7), own((1, 0, 1), 8), own((1, 1, 1), 9)])
-
-    assert [one.completion_T for one in kept] == [[7, 0], [9, 0], [7, 1], [9, 1], [7, 2], [9, 2]]
+def test_own_right_answers_are_rehearsed_one_in_some_steps() -> None:
+    kept = rehearsed([own((1, 1, 1), 7), own((0, 0, 1), 8), own((0, 0, 0), 9), own((1, 1, 1), 10)])
+    assert [one.completion_T for one in kept] == [[7, 0], [8, 2], [10, 0], [7, 1], [10, 1], [7, 2], [10, 2]]
     peers = [TokenSequence(prompt_T=[1], completion_T=[1])] * (3 * PER_STEP)
     steps = ImitatedRows(sequences=peers, own=kept[:2]).batches
     assert [len(step.rows_S) - PER_STEP for step in steps] == [1, 1, 0]
