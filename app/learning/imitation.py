@@ -38,9 +38,9 @@ from engines.contract import TokenSequence
 
 ROWS_PER_QUESTION = 10
 """Peers' answers in a round for each of its own questions, at most: about one and a half times their cost."""
-PER_STEP, RATE = 4, 3e-4
-"""Answers of an optimiser step, and its learning rate: that of RL steps would teach them too slowly. Twice as
-many in a step taught half as much, and cost more of the everyday language (LOG.md)."""
+PER_STEP, RATE = 4, 6e-4
+"""Answers of an optimiser step, and the learning rate of a round's first: that of RL steps would teach them too
+slowly. It falls to zero with the round's last, so that the round ends near the mean of its steps (LOG.md)."""
 REHEARSED = 8
 """Own right answers among them: without rehearsal at the same rate a family at 98 % was at 12 % after one round
 of peers' answers (LOG.md)."""

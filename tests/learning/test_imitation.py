@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from random import Random
 
 import msgspec
+import pytest
 
 from app.learning.evidence import Evidence
 from app.learning.imitation import (
@@ -14,6 +15,7 @@ from app.learning.imitation import (
     MIN_ANSWERS,
     PATIENCE,
     PER_STEP,
+    RATE,
     FamilyAnswers,
     FamilyTaught,
     PeerAnswer,
@@ -129,4 +131,5 @@ def test_own_right_answers_are_rehearsed_one_in_some_steps() -> None:
     peers = [TokenSequence(prompt_T=[1], completion_T=[1])] * (3 * PER_STEP)
     steps = ImitatedRows(sequences=peers, own=kept[:2]).batches
     assert [len(step.rows_S) - PER_STEP for step in steps] == [1, 1, 0]
+    assert [step.learning_rate for step in steps] == pytest.approx([RATE, RATE * 2 / 3, RATE / 3])
     assert ImitatedRows(own=kept).batches == []

@@ -45,7 +45,7 @@ class ImitatedRows:
         ]
         for place, sequence in enumerate(self.own if steps else ()):
             steps[place * len(steps) // len(self.own)].append(sequence)
-        return [imitation_batch(step, RATE) for step in steps]
+        return [imitation_batch(step, RATE * (1 - at / len(steps))) for at, step in enumerate(steps)]
 
     @property
     def families(self) -> tuple[str, ...]:
