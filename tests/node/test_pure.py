@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import hypothesis
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ from app.node.record import settings
 from app.node.record.errors import NodeError, UsageError
 from app.node.record.records import questions_mark
 from app.node.round.round import shuffled
-from app.node.round.steps import take_steps
+from app.node.round.steps import HELD_STEPS, take_steps
 from app.sapo import seeds
 from app.sapo.families import FAMILIES
 from app.sapo.groups import GroupRecord
@@ -117,6 +119,26 @@ def test_a_refused_step_ends_the_round_and_keeps_those_before_it() -> None:
     assert stepped.refusal == "ended after 2 of 4 steps: The loss is not finite."
     again = asyncio.run(take_steps(cast(Any, link), batches, lambda *done: None))
     assert again.refusal == "brought no step: The loss is not finite."
+
+
+def test_what_steps_preserve_is_measured_again_between_them() -> None:
+    seen: list[tuple[int, int]] = []
+    taken: list[Batch] = []
+
+    class Link:
+        async def step(self, batch: Batch) -> StepStats:
+            taken.append(batch)
+            return StepStats(loss=1.0, grad_norm=1.0, rows=1, tokens=4, micro_batches=1, seconds=0.0)
+
+    async def held(some: Sequence[Batch]) -> list[Batch]:
+        seen.append((len(taken), len(some)))
+        return [msgspec.structs.replace(one, learning_rate=one.learning_rate + 1.0) for one in some]
+
+    batches = [Batch(rows_S=[], learning_rate=0.1 * n) for n in range(2 * HELD_STEPS + 5)]
+    stepped = asyncio.run(take_steps(cast(Any, Link()), batches, lambda *done: None, held=held))
+    assert seen == [(0, HELD_STEPS), (HELD_STEPS, HELD_STEPS), (2 * HELD_STEPS, 5)]
+    assert [one.learning_rate for one in taken] == [1.0 + one.learning_rate for one in batches]
+    assert stepped.steps == len(batches)
 
 
 def test_a_model_without_families_starts_with_all_of_them(tmp_path: Path) -> None:

@@ -189,14 +189,16 @@ async def play_round(tools: RoundTools, before: NodeState) -> PlayedRound:
         imitated=bool(imitated.answers),
     )
     steps = interleaved(taught.batches, imitated.batches)
-    batches = await language.add_small_talk(
+    held = partial(
+        language.add_small_talk,
         tools.link,
         tools.remembered,
-        [batch for batch, _ in steps],
-        Random(seeds.sampling_seed(tools.identity, number, "small talk")),
-        IMITATION_RETENTION if imitated.answers else ROUND_RETENTION,
+        order=Random(seeds.sampling_seed(tools.identity, number, "small talk")),
+        grip=IMITATION_RETENTION if imitated.answers else ROUND_RETENTION,
     )
-    stepped = await take_steps(tools.link, batches, partial(report, Phase.LEARNING))
+    stepped = await take_steps(
+        tools.link, [batch for batch, _ in steps], partial(report, Phase.LEARNING), held=held
+    )
     taken = [*zip((other for _, other in steps), stepped.nats_BS, strict=False)]
 
     finished = time.monotonic()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from app.node.trainer.link import TrainerLink
 from engines.contract import Batch, EngineError, StepStats
+
+HELD_STEPS = 10
+"""Steps until it is measured again what they must preserve: twenty steps on peers' answers cost more of the
+everyday language than was seen at their beginning (LOG.md)."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +25,29 @@ class StepsTaken:
     """Nats of the rows of each step, before it."""
 
 
+async def _as_they_are(batches: Sequence[Batch]) -> Sequence[Batch]:
+    return batches
+
+
 async def take_steps(
     link: TrainerLink,
     batches: Sequence[Batch],
     tell: Callable[[int, int], None],
     enough: Callable[[Sequence[float]], bool] = lambda losses: False,
+    held: Callable[[Sequence[Batch]], Awaitable[Sequence[Batch]]] = _as_they_are,
 ) -> StepsTaken:
     """Takes the steps in order until `enough(losses so far)` is true; `tell` gets the number done and the
-    total. If the engine refuses a step (non-finite loss), the adapter is unchanged and the remaining steps are
-    skipped. Raises TrainerDied."""
+    total. `held` adds to the next HELD_STEPS what they shall preserve. If the engine refuses a step (non-finite
+    loss), the adapter is unchanged and the remaining steps are skipped. Raises TrainerDied."""
     done: list[StepStats] = []
+
+    async def next_steps() -> AsyncIterator[Batch]:
+        for first in range(0, len(batches), HELD_STEPS):
+            for batch in await held(batches[first : first + HELD_STEPS]):
+                yield batch
+
     try:
-        for batch in batches:
+        async for batch in next_steps():
             tell(len(done), len(batches))
             done.append(await link.step(batch))
             if enough([one.loss for one in done]):

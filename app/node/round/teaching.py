@@ -68,6 +68,7 @@ async def recover_language(tools: RoundTools, before: NodeState) -> None:
     if not tools.engine.talks or not tools.remembered or before.everyday is None:
         return
     order = Random(seeds.sampling_seed(tools.identity, before.round + 1, "recovery"))
+    held = partial(language.add_small_talk, tools.link, tools.remembered, order=order, grip=RECOVERY_RETENTION)
     steps = [
         Batch(rows_S=[], learning_rate=RECOVERY_RATE * (1 - number / RECOVERY_STEPS))
         for number in range(RECOVERY_STEPS)
@@ -77,5 +78,4 @@ async def recover_language(tools: RoundTools, before: NodeState) -> None:
             found = await language.perplexity(tools.link)
             if found is None or found <= (1 + MAX_PERPLEXITY_RISE) * before.everyday:
                 return
-            held = await language.add_small_talk(tools.link, tools.remembered, steps, order, RECOVERY_RETENTION)
-            await take_steps(tools.link, held, partial(tools.report, Phase.LEARNING))
+            await take_steps(tools.link, steps, partial(tools.report, Phase.LEARNING), held=held)
