@@ -94,16 +94,18 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True):
         return {progress.family: progress.level for progress in self.families}
 
     def questions(self, count: int) -> int:
-        """Number of questions of a round that has `count` while nothing is mastered.
+        """Number of questions of a round that has `count` until families are mostly right; those that are hard
+        need every group.
 
         >>> new = FamilyProgress(family="gcd", level=0)
         >>> hard, done = (
         ...     FamilyProgress(family="lcm", level=0, window=(FamilyTally(right, 16),) * 4) for right in (1, 16)
         ... )
         >>> [Curriculum(families=some).questions(8) for some in ((new,), (new, done), (done,), (new, hard))]
-        [8, 5, 2, 6]
+        [8, 5, 2, 8]
         """
-        return ceil(count * sum(one.weight for one in self.families) / len(self.families))
+        needed = [one.weight if (one.recent_share or 0.0) > 0.5 else 1.0 for one in self.families]
+        return ceil(count * sum(needed) / len(needed))
 
 
 def start(levels: Mapping[str, int]) -> Curriculum:
