@@ -193,7 +193,8 @@ def families_to_try(found: Placement, taught: Mapping[str, float], round: int) -
     if not found.families or active >= MAX_UNTAUGHT or (waiting and round % TAUGHT_TURNS < TAUGHT_TURNS - 1):
         others = []
     asked = {one.family: one.questions for one in found.tried}
-    chosen = sorted(waiting, key=lambda family: (1 + asked.get(family, 0)) * taught[family])[:TAUGHT_TRIED]
+    chosen = sorted(waiting, key=lambda family: (1 + asked.get(family, 0)) * taught[family])
+    chosen = chosen[: min(TAUGHT_TRIED, MAX_ACTIVE - active)]
     if others:
         chosen.append(others[(round // TAUGHT_TURNS if waiting else round) % len(others)])
     return chosen

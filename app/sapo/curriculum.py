@@ -24,9 +24,9 @@ REVIEW_PERCENT = 40
 """Percent of questions asked at a level below the current one, once a family has climbed."""
 MIN_ANSWERS = 64
 """A full window with fewer answers than this (tiny groups) changes nothing."""
-RECENT_ROUNDS, MASTERED_SHARE, REHEARSAL = 4, 0.9, 0.25
+RECENT_ROUNDS, MASTERED_SHARE, MIN_WEIGHT = 4, 0.9, 0.25
 """Rounds that tell how well a family is done now; the share of right answers in them with which it climbs at
-once; and the minimum share of the questions that others get, if nearly all of its groups teach nothing."""
+once; and a family's minimum weight, where nearly all of its groups teach nothing."""
 GROUP = 8
 """Answers of the group whose chance of being mixed weighs a family."""
 
@@ -60,8 +60,8 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def recent_share(self) -> float | None:
-        """Share of right answers in its last rounds: RECENT_ROUNDS, or as many as have MIN_ANSWERS. None before
-        there are so many."""
+        """Share of right answers in its last rounds: RECENT_ROUNDS, or as many as have MIN_ANSWERS. None
+        while the window is shorter."""
         right = answered = 0
         for rounds, tally in enumerate(reversed(self.window), 1):
             right, answered = right + tally.solved, answered + tally.answered
@@ -81,7 +81,7 @@ class FamilyProgress(msgspec.Struct, frozen=True, kw_only=True):
         share = self.recent_share
         if share is None:
             return 1.0
-        return max(REHEARSAL, 1.0 - share**GROUP - (1.0 - share) ** GROUP)
+        return max(MIN_WEIGHT, 1.0 - share**GROUP - (1.0 - share) ** GROUP)
 
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True):

@@ -90,6 +90,9 @@ def test_it_begins_with_the_first_wave_that_has_families_which_do_well(waves: No
     assert ended.families == {"lcm": 0, "gcd": 0} and ended.untried == ("countdown", "n_queens")
     assert len(ended.right_answers) == placement.LESSON_ANSWERS and not ended.in_progress
     assert [placement.families_to_try(ended, {}, round) for round in (1, 2)] == [["n_queens"], ["countdown"]]
+    full = msgspec.structs.replace(ended, joined={str(n): 0 for n in range(placement.MAX_ACTIVE - 3)})
+    near = {"n_queens": 5.0, "countdown": 6.0}
+    assert placement.families_to_try(full, near, 0) == ["n_queens"], "two that open would be one too many"
     later = placement.after_trial(ended, "countdown", 0, (0,) * 8, ())
     later = placement.after_trial(later, "n_queens", 0, (1, 1, 0, 0), (0,) * 4)
     assert later.joined == {"n_queens": 0} and later.untried == () and "countdown" in later.waiting

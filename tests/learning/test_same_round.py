@@ -183,7 +183,7 @@ def lab_batches(sandbox: Sandbox, recipe: str) -> list[tuple[int, Batch]]:
 def test_the_app_and_the_lab_weigh_the_same_groups_alike(
     sandbox: Sandbox, recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(curriculum, "REHEARSAL", 1.0)  # a study asks all families alike
+    monkeypatch.setattr(curriculum, "MIN_WEIGHT", 1.0)  # a study asks all families alike
     app, lab = app_batches(sandbox, recipe), lab_batches(sandbox, recipe)
     assert len(app) > NODES * ROUNDS / 2
     assert app == lab
