@@ -26,12 +26,12 @@ from app.sapo.asking import SHORT_MARK
 from app.sapo.groups import binary_rewards
 from app.sapo.questions import QuestionError
 from app.sapo.scoring.sandbox import SandboxError
-from engines.contract import Engine, EngineError, TooLongError
+from engines.contract import GREEDY_TEMPERATURE, Engine, EngineError, TooLongError
 from engines.models.folder import read_settings
 
 TALK_TEMPERATURE = 0.8
-"""Sampling temperature in a conversation. Puzzles are sampled at 1, as in training; in a conversation a model
-of 135 M parameters then picks odd words, and at 0.6 it repeats itself."""
+"""Sampling temperature in a conversation: at 1 a model of 135 M parameters picks odd words, and at 0.6 it
+repeats itself. Puzzles get the likeliest answer, which is right more often than one that is drawn (LOG.md)."""
 _TALK_TOKENS = 256
 _TURNS = 8
 """Maximum number of past questions and answers kept as context."""
@@ -161,7 +161,7 @@ class Chat:
             self._engine,
             self._talk_tokens,
             seed,
-            TALK_TEMPERATURE if self._engine.info.talks else 1.0,
+            TALK_TEMPERATURE if self._engine.info.talks else GREEDY_TEMPERATURE,
             self._only_base,
         )
         while True:
@@ -179,10 +179,10 @@ class Chat:
     def _solve(self, request: messages.Solve, tell: Tell) -> Iterator[messages.Reply]:
         puzzle = self._puzzle(request.puzzle)
         self._refresh()
-        # Asked in the same way as during training, so that the answer shows what was learned.
-        seed, (way, tokens) = secrets.randbits(48), self._practice()
+        # The prompt is that of training, so that the answer shows what was learned.
+        way, tokens = self._practice()
         for side in expand_sides(request.sides):
-            answer = _Answer(self._engine, tokens, seed, 1.0, self._only_base)
+            answer = _Answer(self._engine, tokens, 0, GREEDY_TEMPERATURE, self._only_base)
             answer.give(side, asking.messages(puzzle.text, way), tell)
             if answer.stopped:
                 yield answer.said(request.number, side, self._round)

@@ -162,8 +162,6 @@ class ExportOrder:
     files: Mapping[str, str] = field(default_factory=dict)
     system: str | None = None
     about: Mapping[str, str] = field(default_factory=dict)
-    temperature: float = 1.0
-    """The temperature at which it answers as it was measured."""
 
 
 def check_target(to: Path) -> None:
@@ -222,9 +220,7 @@ def _ollama(
     gguf.write(order.base, to / MODEL_FILE, order.kind, progress, about=order.about, adapter=adapter)
     with explaining_write_errors(to):
         (to / MODELFILE).write_text(
-            modelfile.modelfile_text(
-                model, f"./{MODEL_FILE}", system=order.system, temperature=order.temperature
-            ),
+            modelfile.modelfile_text(model, f"./{MODEL_FILE}", system=order.system),
             "utf-8",
         )
         for file in licence_files(order.base):

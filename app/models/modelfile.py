@@ -91,7 +91,7 @@ def _render(tokenizer: ChatTokenizer, *texts: tuple[str, str], answering: bool =
     return rendered.removeprefix(bos) if added else rendered
 
 
-def modelfile_text(model: Folder, source: str, *, system: str | None = None, temperature: float = 1.0) -> str:
+def modelfile_text(model: Folder, source: str, *, system: str | None = None) -> str:
     """Returns the text of a Modelfile for the GGUF file `source`, relative to the Modelfile. `system`: the
     system message used in training; omitted if the template has none."""
     tokenizer = ChatTokenizer(model)
@@ -112,7 +112,7 @@ def modelfile_text(model: Folder, source: str, *, system: str | None = None, tem
         for stop in stops
         if stop and safe_text(stop, strip=False) == stop and not {*stop} & {*'"\n'}
     ]
-    lines.append(f"PARAMETER temperature {temperature:g}")
+    lines.append("PARAMETER temperature 0")  # the likeliest answer is right more often than one that is drawn
     lines.append("PARAMETER repeat_penalty 1")  # Ollama's own makes words of the question less likely
     if shape is not None:
         lines.append(f"PARAMETER num_ctx {min(shape.context, _MAX_CONTEXT)}")

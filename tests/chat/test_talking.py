@@ -14,11 +14,11 @@ from rich.console import Console
 from app.chat import messages, terminal
 from app.chat.messages import Reply, Said, Side
 from app.chat.skills import OpenEngine
-from app.chat.talking import Chat
-from engines.contract import Completion, EngineInfo, Heard, Messages, TooLongError
+from app.chat.talking import TALK_TEMPERATURE, Chat
+from engines.contract import GREEDY_TEMPERATURE, Completion, EngineInfo, Heard, Messages, TooLongError
 
 READS = 120
-"""Characters that the engine can read at once."""
+"""Characters that the engine can read at once, unless a test lets it read more."""
 
 
 class Echo:
@@ -26,6 +26,8 @@ class Echo:
 
     def __init__(self, talks: bool) -> None:
         self.prompts: list[tuple[bool, list[str]]] = []
+        self.temperatures: list[float] = []
+        self.reads = READS
         self.info = EngineInfo(
             name="echo", device="none", dtype="none", model="echo", parameters=0, trainable=0, threads=0,
             memory_budget_mb=0, talks=talks,
@@ -43,11 +45,12 @@ class Echo:
         heard: Heard | None = None,
     ) -> list[list[Completion]]:
         assert heard is not None and len(prompts_P) == n == 1
+        self.temperatures.append(temperature)
         return [[self._echo(prompts_P[0], heard, plain)]]
 
     def _echo(self, prompt: Messages, heard: Heard, plain: bool) -> Completion:
         said = [one["content"] for one in prompt]
-        if sum(map(len, said)) > READS:
+        if sum(map(len, said)) > self.reads:
             raise TooLongError("A prompt of so many tokens exceeds those that echo can read: choose another.")
         self.prompts.append((plain, said))
         words = said[-1].split()
@@ -127,6 +130,17 @@ def test_who_only_speaks_puzzle_is_not_asked_for_more(open_chat: Any) -> None:
     assert [type(one) for one in replies] == [messages.OnlyPuzzles, messages.ChatDone] and not engine.prompts
     replies, _ = ask(chat, "4 + 3 =")
     assert said(replies)[0] == ("before", "4 + 3 =")
+
+
+def test_a_puzzle_gets_the_likeliest_answer_and_talk_a_drawn_one(open_chat: Any) -> None:
+    chat, engine = open_chat()
+    engine.reads = 1000
+    ask(chat, "How are you?")
+    (drawn, _) = chat.handle(messages.Draw(number=2, family="gcd", level=0), lambda *_: True)
+    assert isinstance(drawn, messages.PuzzleDrawn)
+    solved = list(chat.handle(messages.Solve(number=3, puzzle=drawn.puzzle), lambda *_: True))
+    assert [type(one) for one in solved][-2:] == [messages.Solution, messages.ChatDone]
+    assert engine.temperatures == [TALK_TEMPERATURE, GREEDY_TEMPERATURE, GREEDY_TEMPERATURE]
 
 
 def test_a_terminal_loses_no_answer(open_chat: Any) -> None:

@@ -233,7 +233,9 @@ def _scores(trained: TrainedModel, skill: Skill | None) -> list[str]:
     first, last = trained.first, trained.last
     if first is None or last is None:
         return ["It was not measured: no held-out questions were asked up to this round."]
-    how = "the likeliest answer" if skill else "one answer each at temperature 1"
+    how = "the likeliest answer"
+    if skill is None:
+        how = "one answer each at temperature 1; the likeliest answer, at 0, is usually right more often"
     lines = [f"{last.questions} held-out questions, never trained on, {how}.", ""]
     lines += ["| | solved at the first try |", "|---|---|"]
     if first.round < last.round:

@@ -93,7 +93,6 @@ def export(home: Path, wish: ExportRequest, tell: Tell) -> ExportDone:
             files={"README.md": text},
             system=found.state.way.system,
             about=card.card_metadata(base, found, skill),
-            temperature=0.0 if skill else 1.0,
         )
         exporter.write(order, wish.to, progress)
     return ExportDone(

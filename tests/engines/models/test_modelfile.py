@@ -97,7 +97,7 @@ def test_a_first_token_that_no_one_adds_is_written(make_model: MakeModel, tmp_pa
 
 def test_the_file(make_model: MakeModel, tmp_path: Path) -> None:
     folder = open_folder(make_speaking(make_model, tmp_path / "model"))
-    text = modelfile.modelfile_text(folder, "./model.gguf", system="Solve it.", temperature=0.0)
+    text = modelfile.modelfile_text(folder, "./model.gguf", system="Solve it.")
     lines = text.splitlines()
     assert lines[0] == "FROM ./model.gguf" and lines.count("PARAMETER temperature 0") == 1
     assert "PARAMETER repeat_penalty 1" in lines, "or words of the question are less likely in an answer"
